@@ -6,44 +6,29 @@ The engine knows no display and no report; they listen.
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.interruption import raise_if_interrupted, was_interrupted
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
-from amqpspec.conformance.losses import ENOUGH, Losses, Restarts, blocked, given_up
+from amqpspec.conformance.losses import ENOUGH, Restarts, blocked, given_up
 from amqpspec.conformance.run_options import RunOptions
-from amqpspec.conformance.scenarios.applicability import applicable, needs_operator, not_applicable
+from amqpspec.conformance.run_record import RunRecord
+from amqpspec.conformance.scenarios.applicability import applicable, needs_operator
 from amqpspec.conformance.scenarios.configured_alike import configured_alike
-from amqpspec.conformance.scenarios.scenario_files import is_scenario, selected, sequence_name, sequence_of
+from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name, sequence_of
 from amqpspec.conformance.search_of_run import SearchOfRun
-from amqpspec.conformance.session.cleanup import Cleaner, Made, clean_up
+from amqpspec.conformance.session.cleanup import Cleaner, clean_up
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.side_by_side import OneAtATime, longest_first, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
-from amqpspec.conformance.under_way import UnderWay
-from amqpspec.conformance.verdicts.broken_rules import BrokenRules, Learned
-from amqpspec.conformance.verdicts.causes import Causes
-from amqpspec.conformance.verdicts.events import (
-    Listener,
-    RunFinished,
-    RunStarted,
-    SequenceFinished,
-    SequenceStarted,
-    tell,
-)
-from amqpspec.conformance.verdicts.judgement import SERVES_ON, Extent, RunResult, SequenceJudgement
-from amqpspec.conformance.verdicts.run_tally import RunTally
-from amqpspec.conformance.version import tool_version
+from amqpspec.conformance.verdicts.events import Listener, RunFinished, RunStarted, SequenceStarted, tell
+from amqpspec.conformance.verdicts.judgement import RunResult, SequenceJudgement
 from amqpspec.conformance.workers import WorkerLost, Workers, workers_for
 from amqpspec.model.promises.dialects import dialect_named
-from amqpspec.model.promises.registry import requirements
-from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.targets.brokers import health
 from amqpspec.targets.brokers.health import Watch, check_alive, is_alive, not_served
@@ -63,11 +48,6 @@ def _is_in_order(outcome: CarriedOut) -> bool:
     return is_decided and not outcome.overdue and not is_closed
 
 
-def _extent(ended_by: Counter[str | None], by_something_new: int) -> Extent:
-    reasons = tuple((reason, times) for reason, times in ended_by.most_common() if reason is not None)
-    return Extent(ended_by.total(), ended_by[None], reasons, by_something_new)
-
-
 class Runner:
     """One run. A target that is lost ends it early, unless somebody starts it again (`conformance.losses`): the result
     says so, and has what was found till then.
@@ -84,38 +64,15 @@ class Runner:
         self.target = target
         self.options = options
         self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
-        self.tally = RunTally()
-        self._dialect = dialect_named(target.description.dialect)
         self._cleaner = Cleaner()
         self._patience = Patience(target.deadline)
         self._place = Place(target, trace, options.seed, options.pace, was_interrupted, self._patience, self._cleaner)
-        self._findings = Findings(
-            self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version,
-            options.accepted,
-        )  # fmt: skip
-        self._left_behind: list[Made] = []
-        self._not_whole: tuple[str, ...] = ()
-        self._causes = Causes()
-        self._broken = BrokenRules()
-        #: for scenarios (True) and the search: why sequences were not judged to their end; None: they were
-        self._ended_by: dict[bool, Counter[str | None]] = {True: Counter(), False: Counter()}
-        #: and by what was not reported before
-        self._ended_anew: Counter[bool] = Counter()
-        #: names of scenarios
-        self._decided: set[str] = set()
-        #: by requirement: `RunResult.seconds_of`
-        self._seconds_of: defaultdict[str, float] = defaultdict(float)
         self._began = time.monotonic()
         self._restarts = restarts
-        self._losses = Losses()
-        self._under_way = UnderWay()
+        self._record = RunRecord(target, options, self.listeners, self._run_again)
         self._search = SearchOfRun(
-            self._dialect, options, self.listeners, self._under_way, self._take, self._is_blocked, self._is_enough,
-            lambda: Learned(
-                self._causes.refused,
-                frozenset(self._broken.avoided),
-                self._causes.never_answered.union(self._losses.avoided),
-            ),
+            dialect_named(target.description.dialect), options, self.listeners, self._record.under_way, self._take,
+            self._is_blocked, self._record.is_enough, self._record.learned,
         )  # fmt: skip
 
     def run(self) -> RunResult:
@@ -133,40 +90,37 @@ class Runner:
             raise_if_interrupted()
             self._ask_whether_whole()
         except (TargetError, WorkerLost) as error:
-            lost = f"the target was lost after {self.tally.sequences} sequences: {error}"
+            lost = f"the target was lost after {self._record.tally.sequences} sequences: {error}"
         except KeyboardInterrupt:
-            lost = f"interrupted after {self.tally.sequences} sequences"
+            lost = f"interrupted after {self._record.tally.sequences} sequences"
             raise
         finally:
             self._cleaner.close()
-            result = self._result(lost)
+            seconds = time.monotonic() - self._began
+            result = self._record.result(self.target, seconds, lost, self._search.left_alone)
             tell(self.listeners, RunFinished(result))
         return result
-
-    def _is_enough(self) -> bool:
-        enough = self.options.enough
-        return enough is not None and any(enough(found.failure) for found in self._findings.found.values())
 
     def _run_all(self, scenarios: Sequence[CommandFile]) -> None:
         """All that is not over yet."""
         left = [each for each in scenarios if not self._is_over(each)]
-        workers = workers_for(self._place, self.options, self._is_enough)
+        workers = workers_for(self._place, self.options, self._record.is_enough)
         try:
             with workers:
                 self._run_scenarios(left, workers)
-                if self.options.sequences and not self._is_enough():
+                if self.options.sequences and not self._record.is_enough():
                     self._search.go_on(workers, self._place.carry_out, self.target.clock)
         except TargetError:
             for outcome in workers.finished:
-                if not self._under_way.is_over(outcome.sequence.name) and _is_in_order(outcome):
-                    self._count(outcome)
+                if not self._record.under_way.is_over(outcome.sequence.name) and _is_in_order(outcome):
+                    self._record.count(outcome)
             raise
         finally:
-            self._under_way.forget(workers.not_begun)
+            self._record.under_way.forget(workers.not_begun)
 
     def _is_over(self, scenario: CommandFile) -> bool:
         """Is nothing left to do of the scenario? Not carried out is what would end the target again."""
-        if self._under_way.is_over(sequence_name(scenario)):
+        if self._record.under_way.is_over(sequence_name(scenario)):
             return True
         return self._is_blocked(sequence_of(scenario))
 
@@ -174,9 +128,9 @@ class Runner:
         """Would the sequence end the target again, by what has done so before, or wait for what never comes? Then that
         is all that is said of it.
         """
-        identity = self._losses.blocking(sequence.commands) or self._causes.blocking(sequence.commands)
+        identity = self._record.blocking(sequence.commands)
         if identity is not None:
-            self._take_judged(blocked(sequence, identity, self.target))
+            self._record.count_judged(blocked(sequence, identity, self.target))
         return identity is not None
 
     # -------------------------------------------------------------------------------------- a target that is lost
@@ -198,13 +152,13 @@ class Runner:
         """
         for _ in range(ENOUGH):
             try:
-                self._findings.shrink_all(time.monotonic() - self._began)
+                self._record.findings.shrink_all(time.monotonic() - self._began)
                 return
             except TargetError as error:
                 raise_if_interrupted()
                 log = self._start_again(error)
-                self._losses.note(str(error), log, None)
-        self._findings.leave_the_rest()
+                self._record.note_loss(str(error), log, None)
+        self._record.findings.leave_the_rest()
 
     def _start_again(self, error: TargetError) -> tuple[str, ...]:
         """Gives the last that it had written."""
@@ -216,21 +170,21 @@ class Runner:
         self._cleaner = Cleaner()
         self._patience = self._patience.renewed()
         self._place = replace(self._place, target=self.target, cleaner=self._cleaner, patience=self._patience)
-        self._left_behind.clear()
+        self._record.left_behind.clear()
         return log
 
     def _one_by_one(self, error: TargetError, log: Sequence[str]) -> None:
         """Find out which of the sequences that were under way when the target was lost does that: they are carried out
         one by one until one does it. Sequences that wait take too long for it; they are carried out with all others.
         """
-        suspects = [suspect for suspect in self._under_way.busy if not self._is_blocked(suspect)]
+        suspects = [suspect for suspect in self._record.under_way.busy if not self._is_blocked(suspect)]
         for suspect in suspects:
             outcome = self._carry_out_asking(suspect)
             if outcome is None:
                 return
-            self._count(outcome)
-        under_way = [*(each.name for each in suspects), *self._under_way.names]
-        failure = self._losses.note(str(error), log, None, under_way=under_way, over=self.tally.sequences)
+            self._record.count(outcome)
+        under_way = [*(each.name for each in suspects), *self._record.under_way.names]
+        failure = self._record.note_loss(str(error), log, None, under_way=under_way)
         self._stop_if_enough(failure, error)
 
     def _carry_out_asking(self, suspect: CommandSequence) -> CarriedOut | None:
@@ -256,16 +210,14 @@ class Runner:
             raise_if_interrupted()
             log = self._start_again(again)
             commands = [each for each in begun if each is not None]
-            failure = self._losses.note(
-                str(again), log, suspect, commands, is_ended=None in begun, over=self.tally.sequences
-            )
-            self._take_judged(given_up(suspect, failure, self.target))
+            failure = self._record.note_loss(str(again), log, suspect, commands, is_ended=None in begun)
+            self._record.count_judged(given_up(suspect, failure, self.target))
             self._stop_if_enough(failure, again)
             return None
         return outcome
 
     def _stop_if_enough(self, failure: Failure, error: TargetError) -> None:
-        if self._losses.is_enough(failure):
+        if self._record.losses.is_enough(failure):
             raise TargetUnreachable(f"started again, and lost by the same cause as before: {error}")
 
     # ----------------------------------------------------------------------------------------- scenarios
@@ -283,10 +235,10 @@ class Runner:
                 self._take(outcome)
             for outcome in waited:
                 self._take(outcome)
-        if self.options.sequences and not self._is_enough():
+        if self.options.sequences and not self._record.is_enough():
             self._search.prepare(workers)
         for group in configured_alike(each for each in scenarios if each.alone):
-            if not self._is_enough():
+            if not self._record.is_enough():
                 self._run_configured_alike(group)
 
     def _run_configured_alike(self, group: Sequence[CommandFile]) -> None:
@@ -306,7 +258,7 @@ class Runner:
         """The sequence of a scenario, which is about to be carried out."""
         sequence = sequence_of(scenario)
         tell(self.listeners, SequenceStarted(sequence.name, sequence.requirement))
-        return self._under_way.begin(sequence, waits=scenario.waits)
+        return self._record.under_way.begin(sequence, waits=scenario.waits)
 
     def _begin(self, scenario: CommandFile) -> CarriedOut:
         return self._place.carry_out(self._sequence(scenario))
@@ -314,47 +266,20 @@ class Runner:
     # ------------------------------------------------------------------------------------ what comes of them
 
     def _take(self, outcome: CarriedOut) -> None:
-        """Count a finished sequence, and remember what is new in it (`_count`).
+        """Count a finished sequence, and remember what is new in it (`RunRecord.count`).
 
         One in which the target was lost is neither: what it found may be no more than that end.
         """
         raise_if_interrupted()
         if outcome.judgement.verdict is Verdict.FAIL or outcome.overdue:
             self._check_alive(outcome.sequence.name)
-        self._count(outcome)
-
-    def _count(self, outcome: CarriedOut) -> None:
-        self._left_behind += outcome.left_behind
-        judgement = self._causes.judged(outcome.judgement, outcome.answered)
-        self._take_judged(judgement)
-        self._note_time(judgement, outcome.seconds)
-        for failure in judgement.failures:
-            self._findings.note(failure, outcome.sequence.name, outcome.commands_until(failure.identity))
-
-    def _take_judged(self, judgement: SequenceJudgement) -> None:
-        self._under_way.end(judgement.sequence)
-        of_scenario = is_scenario(judgement.sequence)
-        self._ended_by[of_scenario][judgement.ended_by] += 1
-        new = {each.identity for each in judgement.failures}.difference(self._findings.found)
-        self._ended_anew[of_scenario] += judgement.ended_by in new
-        self._broken.note(judgement, of_scenario)
-        self.tally.add(judgement)
-        if judgement.requirement is not None and judgement.verdict in (Verdict.PASS, Verdict.FAIL):
-            self._decided.add(judgement.sequence)
-        tell(self.listeners, SequenceFinished(judgement))
-
-    def _note_time(self, judgement: SequenceJudgement, seconds: float) -> None:
-        """A sequence of the search is about many requirements: each has an equal part of its time."""
-        exercised = [id for id, times in judgement.exercised.items() if times]
-        about = exercised if judgement.requirement is None else [judgement.requirement]
-        for id in about:
-            self._seconds_of[id] += seconds / len(about)
+        self._record.count(outcome)
 
     def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
         again = CommandSequence(name, tuple(commands), repeats=repeats, deadline=SHRINKING_DEADLINE)
         outcome = self._place.carry_out(again)
-        self._left_behind += outcome.left_behind
+        self._record.left_behind += outcome.left_behind
         if outcome.overdue:
             self._check_alive(name)
         return outcome.judgement
@@ -365,7 +290,7 @@ class Runner:
             check_alive(self.target.address, self._alive_time)
         except TargetError as error:
             raise TargetUnreachable(f"behind {sequence}: {error}") from error
-        self._losses.served += 1
+        self._record.losses.served += 1
 
     @property
     def _alive_time(self) -> float:
@@ -374,46 +299,10 @@ class Runner:
     def _ask_whether_whole(self) -> None:
         """Now that all connections of the run are over: does the broker serve a fresh one, and delete what is left?"""
         self._cleaner.close()
-        gets = self._dialect.text.get_is_known
+        gets = dialect_named(self.target.description.dialect).text.get_is_known
         wrong = [not_served(self.target.address, gets)]
-        self._losses.served += 1
-        self._left_behind = clean_up(self.target.address, self._left_behind, self._patience)
-        never = self._causes.never_answered
-        if count := sum(f"{kind}.delete" not in never for kind, _ in self._left_behind):
+        self._record.losses.served += 1
+        self._record.left_behind = clean_up(self.target.address, self._record.left_behind, self._patience)
+        if count := sum(map(self._record.is_to_be_deleted, self._record.left_behind)):
             wrong.append(f"{count} of the queues and exchanges that this run made cannot be deleted")
-        self._not_whole = tuple(filter(None, wrong))
-
-    # -------------------------------------------------------------------------------------------- result
-
-    def _result(self, lost: str | None) -> RunResult:
-        dialect = self.target.description.dialect
-        failures = [
-            replace(self._findings.found.get(identity, counted), sequences=counted.sequences)
-            for identity, counted in self.tally.found.items()
-        ] + self._losses.failures()
-        broken = self._broken.avoided
-        said = self.tally.requirements(requirements().values(), dialect, not_applicable(self.target))
-        return RunResult(
-            tool="amqpspec",
-            tool_version=tool_version(),
-            target=self.target.description,
-            seed=self.options.seed,
-            mode=self.options.pace().mode,
-            requirements=tuple(self._losses.verdict() if each.id == SERVES_ON else each for each in said),
-            failures=tuple(sorted(failures, key=lambda found: rank(found.failure))),
-            sequences=self.tally.sequences,
-            frames=self.tally.frames,
-            undecided=tuple(self.tally.undecided),
-            seconds=time.monotonic() - self._began,
-            lost=lost,
-            defects=self.tally.defects(dialect, self.target.description.judged_version),
-            measurements=tuple(self.tally.measurements),
-            left_behind=tuple(f"{kind} {name}" for kind, name in self._left_behind),
-            not_whole=self._not_whole,
-            causes=self._causes.causes,
-            left_alone=tuple((rule, why) for rule, why in broken.items() if rule in self._search.left_alone),
-            scenarios_extent=_extent(self._ended_by[True], self._ended_anew[True]),
-            search_extent=_extent(self._ended_by[False], self._ended_anew[False]),
-            seconds_of=dict(self._seconds_of),
-            decided=frozenset(self._decided),
-        )
+        self._record.not_whole = tuple(filter(None, wrong))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from amqpspec.conformance import run as run_module
+from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.session.cleanup import Cleaner, Made
@@ -104,7 +105,7 @@ def test_a_broker_that_is_gone_at_the_end_is_lost(tmp_path: Path, monkeypatch: p
         def end(findings: object, took: float) -> None:
             broker.__exit__(None, None, None)
 
-        monkeypatch.setattr(run_module.Findings, "shrink_all", end)
+        monkeypatch.setattr(Findings, "shrink_all", end)
         options = RunOptions(only=("CONN-001",), seed=1, sequences=0)
         result = Runner(TargetUnderTest(broker.address, DESCRIPTION), trace, options).run()
     assert result.lost is not None
