@@ -39,12 +39,15 @@ class Responder:
         self._clock = clock
         self._broker = (fault.broker_type if fault else ServedBroker)(dialect, access.vhost, access.user)
         self._process: Proceed = partial(process, self._broker)
+        #: when `tick` has something to do; None: that may have changed
+        self._due: float | None = None
 
     def take(self, event: TraceEvent) -> None:
         """Process a client's frame."""
         now = self._clock.now()
         self.tick(now)
         self._broker.now = self._broker.latest = self._broker.rested = now
+        self._due = None
         self._take_in(event, self._process)
         all_come_about(self._broker)
         self.tick(self._broker.now)
@@ -69,13 +72,18 @@ class Responder:
 
     def due(self) -> float:
         """When (by its clock) `tick` has something to do."""
-        return next_expiry(self._broker)
+        if self._due is None:
+            self._due = next_expiry(self._broker)
+        return self._due
 
     def tick(self, now: float) -> None:
         """What the passing of time brings about: deliveries time out (area TIMEOUT), queues expire (QUEUE-027), and
         messages (area TTL).
         """
         self._broker.now = self._broker.latest = max(now, self._broker.latest)
+        if now < self.due():
+            return
+        self._due = None
         for timeout in due_by(self._broker, now):
             self._time_out(timeout)
         expire_punctually(self._broker, now)
@@ -91,6 +99,7 @@ class Responder:
         """
         if self._broker.quiet:
             return None
+        self._due = None
         for event in permitted(self._broker):
             if event.name == "basic.deliver" and congested(event.connection):
                 continue

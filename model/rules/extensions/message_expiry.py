@@ -244,6 +244,11 @@ def expire_messages_punctually(broker: Broker, now: float) -> None:
                 deadline = message.deadline
                 if queue not in broker.deliverable and deadline and deadline.since + deadline.seconds <= broker.now:
                     _expire(broker, queue, message, by=broker.now)
+    forget_ageless_queues(broker)
+
+
+def forget_ageless_queues(broker: Broker) -> None:
+    """Those that are gone, or hold no messages any more whose time will be up."""
     for queue in list(broker.ageing):
         if queue.deleted or all(message.deadline is None for message in queue.messages):
             del broker.ageing[queue]

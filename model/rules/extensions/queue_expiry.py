@@ -23,11 +23,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.consumer_timeouts import note_next_timeout
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.internal_events import QueueExpiry
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.rules.extensions.message_expiry import expire_messages_punctually, next_message_expiry
+from amqpspec.model.rules.extensions.message_expiry import (
+    expire_messages_punctually,
+    forget_ageless_queues,
+    next_message_expiry,
+)
 from amqpspec.model.rules.extensions.timeouts import next_due, time_out_punctually
 
 ARGUMENT = "x-expires"
@@ -88,9 +93,13 @@ def expiries(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0
 
 
 def next_expiry(broker: Broker) -> float:
-    """When, for a broker that knows the times itself, the next queue or message expires; `NEVER` if none does."""
+    """When, for a broker that knows the times itself, the next queue or message expires or delivery times out; `NEVER`
+    if none does. Where no time runs any more is forgotten.
+    """
     if not _has_deadlines(broker):
         return NEVER
+    forget_ageless_queues(broker)
+    note_next_timeout(broker)
     moments = [queue.idle_since + seconds for queue, seconds in _idle(broker)]
     return min([*moments, next_message_expiry(broker), next_due(broker)])
 
