@@ -8,6 +8,7 @@ others are run once more alone, as many of them go by the clock: the last lines 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,8 +51,10 @@ def main(arguments: list[str]) -> int:
 
 def _run(command: list[str]) -> int:
     print(f"== {' '.join(command)}", flush=True)
+    # Tests start hundreds of interpreters: each would compile all modules anew where none may keep what is compiled.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return subprocess.run(
-        [sys.executable, "-m", *command], cwd=_ROOT, stdin=subprocess.DEVNULL, check=False
+        [sys.executable, "-m", *command], cwd=_ROOT, env=environment, stdin=subprocess.DEVNULL, check=False
     ).returncode
 
 
