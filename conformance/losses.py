@@ -82,7 +82,7 @@ class Losses:
         """
         last = commands[-1] if commands and not is_ended else None
         behind = f" behind {last.method}" if last else f" behind {THE_END}" if is_ended else ""
-        said = [f"its log: {line}" for line in log]
+        said = ["the last lines of its log:", *log] if log else []
         names = list(under_way)
         if names:
             more = len(names) - MOST_NAMES
