@@ -1,15 +1,18 @@
 """Judges one trace and prints what that took, as JSON: `python -m benchmarks.judge_once PATH [--law-alone]`.
 
 With `--law-alone` the judge follows no known defects.
-A process of its own for each measurement, so that the greatest memory is that of this trace.
+A process of its own for each measurement (`judged`), so that the greatest memory is that of this trace.
 """
 
 from __future__ import annotations
 
 import json
 import resource
+import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 from amqpspec.conformance.traces.trace import read_trace
 from amqpspec.conformance.verdicts.judge import MakesAcceptor, judge_all
@@ -17,6 +20,17 @@ from amqpspec.conformance.verdicts.tally import Tally
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.pipeline.table import compliance_table
+
+#: Where `benchmarks` can be imported.
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def judged(path: Path, *options: str) -> dict[str, Any]:
+    """What `main` prints, of a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.judge_once", str(path), *options]
+    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True)
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
 
 
 def main(path: str, acceptor: MakesAcceptor) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,13 +19,14 @@ from amqpspec.targets.brokers.resolve import running
 from amqpspec.targets.client.wire import WireClient
 from benchmarks import processes
 from benchmarks.errors import Invalid
+from benchmarks.judge_once import judged
 from benchmarks.tables import ResultTable
 
 #: Round trips that the floor is measured by.
 ROUND_TRIPS = 2000
 HEADER = (
     "target", "seconds", "processor seconds", "sequences", "commands", "frames", "commands/s", "round trip, µs",
-    "round trips", "floor, s", "overdue", "waited in vain, s", "failures, new",
+    "round trips", "floor, s", "overdue", "waited in vain, s", "failures, new", "judged offline, frames/s",
 )  # fmt: skip
 #: Seconds that a run may take.
 LONGEST = 1200.0
@@ -45,27 +46,28 @@ class Traffic:
     _sent: set[str] = field(default_factory=set)
 
 
-def run(targets: Iterable[str]) -> ResultTable:
-    """One default run on each target. Raises `Invalid` where a run gives no report."""
+def run(targets: Iterable[str], options: Sequence[str] = ()) -> ResultTable:
+    """One default run on each target, or one with these `options`. Raises `Invalid` where a run gives no report."""
     return ResultTable(
         "Whole runs: what a default run takes",
         HEADER,
-        tuple(map(_whole, targets)),
+        tuple([_whole(target, options) for target in targets]),
         (
             "`amqpspec run TARGET --seed 1`, start of a container included. *Processor seconds* are those of the suite "
             "and of the embedded broker. *Round trip* is the median of a `basic.qos` on a connection of its own, "
             "measured before the run; the *floor* is what the run's round trips take at that rate one after another. "
-            "*Overdue*: frames that were waited for in vain.",
+            "*Overdue*: frames that were waited for in vain. *Judged offline*: its trace, once, reading included, per "
+            "second of processor time on one core (aim for the recordings of RabbitMQ: 60,000).",
         ),
     )
 
 
-def _whole(target: str) -> tuple[str, ...]:
+def _whole(target: str, options: Sequence[str]) -> tuple[str, ...]:
     with running(target) as address:
         round_trip = _round_trip(address)
     with tempfile.TemporaryDirectory(prefix="amqpspec-") as directory:
         out = Path(directory)
-        command = [sys.executable, "-m", "amqpspec", "run", target, "--seed", "1", "--quiet", "--out", directory]
+        command = [sys.executable, "-m", "amqpspec", "run", target, "--seed", "1", "--quiet", "--out", directory, *options]
         began = time.perf_counter()
         try:
             cost = processes.run(command, out, codes=(0, 1), longest=LONGEST)
@@ -73,6 +75,7 @@ def _whole(target: str) -> tuple[str, ...]:
             raise Invalid(f"the run on {target} failed: {error}") from None
         took = time.perf_counter() - began
         traffic = traffic_of(out / "trace.jsonl")
+        offline = judged(out / "trace.jsonl")
         report = json.loads((out / "report.json").read_text(encoding="utf-8"))
     new = sum(1 for each in report["failures"] if each["as_known"] == "fail")
     return (
@@ -89,6 +92,7 @@ def _whole(target: str) -> tuple[str, ...]:
         f"{traffic.overdue:,}",
         f"{traffic.waited:.0f}",
         f"{new:,}",
+        f"{offline['frames'] / offline['processor']:,.0f}",
     )
 
 

@@ -30,6 +30,13 @@ def test_live() -> None:
     assert int(column(table, "commands")[0]) >= 60
 
 
+def test_whole() -> None:
+    table = whole.run(["embedded"], ("--only", "ACK-001", "--sequences", "1"))
+    assert column(table, "target") == ["embedded"]
+    for name in ("sequences", "commands", "frames", "round trips", "judged offline, frames/s"):
+        assert int(column(table, name)[0].replace(",", "")) > 0
+
+
 def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     lengths = (200, 500)
