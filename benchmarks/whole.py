@@ -67,10 +67,10 @@ def _whole(target: str, options: Sequence[str]) -> tuple[str, ...]:
         round_trip = _round_trip(address)
     with tempfile.TemporaryDirectory(prefix="amqpspec-") as directory:
         out = Path(directory)
-        command = [sys.executable, "-m", "amqpspec", "run", target, "--seed", "1", "--quiet", "--out", directory, *options]
+        command = [sys.executable, "-m", "amqpspec", "run", target, "--seed", "1", "--quiet", "--out", directory]
         began = time.perf_counter()
         try:
-            cost = processes.run(command, out, codes=(0, 1), longest=LONGEST)
+            cost = processes.run([*command, *options], out, codes=(0, 1), longest=LONGEST)
         except subprocess.SubprocessError as error:
             raise Invalid(f"the run on {target} failed: {error}") from None
         took = time.perf_counter() - began
