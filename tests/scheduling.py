@@ -1,8 +1,9 @@
 """Who runs which test, where several processes do: what is slow begins first, and what belongs together stays so.
 
 The tests of a real broker are a group: one worker runs them one after the other, on one container, so that none meets
-what another has set there. So is a file whose tests are prepared all at once (marker `together`). Of other files, those
-in `SINGLY` are dealt out test by test, the rest file by file.
+what another has set there. So are those that use the session of Spark, as each worker would start its own. So is a file
+whose tests are prepared all at once (marker `together`). Of other files, those in `SINGLY` are dealt out test by test,
+the rest file by file.
 
 The workers collect the tests, and the process that deals them out knows their names only: so a worker writes the groups
 to a directory that all of them share. There a worker notes as well which containers it has started, for the process
@@ -33,10 +34,14 @@ _shared_key = pytest.StashKey[Path]()
 
 
 def arrange(items: list[pytest.Item]) -> None:
-    """Puts the tests of each broker in a group, and all tests in the order in which they shall begin."""
+    """Puts the tests of each broker in a group, as those of Spark, and all tests in the order in which they shall
+    begin.
+    """
     for item in items:
-        for mark in list(item.iter_markers("broker")):
-            item.add_marker(pytest.mark.together(mark.args[0]))
+        shared = [mark.args[0] for mark in item.iter_markers("broker")]
+        shared += {"spark"}.intersection(getattr(item, "fixturenames", ()))
+        for name in shared:
+            item.add_marker(pytest.mark.together(name))
     items.sort(key=_rank)
 
 
