@@ -30,6 +30,7 @@ def test_live() -> None:
     assert int(column(table, "commands")[0]) >= 60
 
 
+@pytest.mark.together("spark")
 def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     lengths = (200, 500)
