@@ -28,6 +28,9 @@ from tests.tiers import folder_of, is_quick
 #: Folders whose tests take seconds each.
 SINGLY = ("benchmarks", "end_to_end", "packaging")
 
+#: Groups that take longest: they begin first, in this order. Spark's has work all the time, a broker's mostly waits.
+LONGEST = ("spark", "rabbitmq_4_3", "garagemq")
+
 _GROUPS = "groups.json"
 _CONTAINERS = "containers"
 _shared_key = pytest.StashKey[Path]()
@@ -50,12 +53,12 @@ def _group(item: pytest.Item) -> str | None:
     return None if mark is None else str(mark.args[0])
 
 
-def _rank(item: pytest.Item) -> tuple[int, str]:
+def _rank(item: pytest.Item) -> tuple[int, int, str]:
     """Least first: groups, then the slow folders, then what else is not quick."""
     group = _group(item)
     if group is not None:
-        return (0, group)
-    return (1 if folder_of(item).startswith(SINGLY) else 3 if is_quick(item) else 2, "")
+        return (0, LONGEST.index(group) if group in LONGEST else len(LONGEST), group)
+    return (1 if folder_of(item).startswith(SINGLY) else 3 if is_quick(item) else 2, 0, "")
 
 
 def note_of_container(config: pytest.Config, name: str) -> Path:
