@@ -22,6 +22,8 @@ from benchmarks.tables import ResultTable
 
 LENGTHS = (1_000_000, 10_000_000)
 SEARCHED = 200_000
+#: Ways to judge: by one process, without Spark, and by Spark with one core and with all.
+MASTERS = ("", "local[1]", "local[2]")
 BROKER = "docker:amqpspec/rabbitmq:4.3"
 HEADER = (
     "recording", "frames", "sequences", "judged by", "seconds", "frames/s", "µs per frame",
@@ -32,13 +34,13 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 def run(
-    lengths: Sequence[int] = LENGTHS, cores: int = 2, searched: int = SEARCHED, broker: str = BROKER,
+    lengths: Sequence[int] = LENGTHS, masters: Sequence[str] = MASTERS, searched: int = SEARCHED, broker: str = BROKER,
     seconds: float = SECONDS,
 ) -> ResultTable:  # fmt: skip
-    """Make stores and judge them: those of applications in every way, the longest of several with all cores only.
+    """Make stores and judge them: those of applications in every way, the longest of several in the last only.
 
     In those of applications one violation of each kind is planted: just these must be found. `searched`: frames of a
-    store of plain traffic in lockstep, and of one of searches, which are judged with all cores as well; 0: none.
+    store of plain traffic in lockstep, and of one of searches, which are judged in the last way as well; 0: none.
     `broker`: at full load for so many `seconds`, twice.
     """
     rows = []
@@ -47,10 +49,8 @@ def run(
     for kind, length in recordings:
         with tempfile.TemporaryDirectory(prefix="amqpspec-bulk-") as folder:
             made = _made(Path(folder) / "store", kind, length)
-            masters = [f"local[{cores}]"]
-            if kind == "applications" and (length < max(lengths) or len(lengths) == 1):
-                masters = ["", "local[1]", *masters]
-            for master in masters:
+            in_every_way = kind == "applications" and (length < max(lengths) or len(lengths) == 1)
+            for master in masters if in_every_way else masters[-1:]:
                 rows.append((*_measured(kind, made.store, master, made.planted), *made.columns))
                 print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     return ResultTable(

@@ -96,20 +96,27 @@ class Workers(Protocol):
 
 
 def begin_loading() -> None:
-    """Have what worker processes are made from load what they need, while something else is waited for."""
-    if isinstance(_context(), ForkServerContext):
+    """Have what worker processes are made from load what they need, while something else is waited for. Nothing where
+    there can be no workers.
+    """
+    if isinstance(_context(), ForkServerContext) and _can_have_processes():
         forkserver.ensure_running()
 
 
 def workers_for(place: Place, options: RunOptions, is_enough: Callable[[], bool]) -> Workers:
     """As many as the options say. Who shares a clock with the broker shares its process.
 
-    `is_enough`: is nothing more to be begun? A daemonic process of `multiprocessing` cannot have any others.
+    `is_enough`: is nothing more to be begun?
     """
-    can_share = not isinstance(place.target.clock, FastForwardClock) and not multiprocessing.current_process().daemon
+    can_share = not isinstance(place.target.clock, FastForwardClock) and _can_have_processes()
     if options.jobs > 1 and can_share:
         return SeveralProcesses(place, options, is_enough)
     return ThisProcess(place, options, is_enough)
+
+
+def _can_have_processes() -> bool:
+    """A daemonic process of `multiprocessing` cannot have any others."""
+    return not multiprocessing.current_process().daemon
 
 
 def is_over(until: float | None) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import settings
 
+from amqpspec.pipeline.spark_session import spark_session
 from amqpspec.targets.brokers.docker_broker import DockerBroker
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from tests.scheduling import Scheduling, arrange, note_of_container
@@ -141,6 +142,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def broker_pool(pytestconfig: pytest.Config) -> Iterator[BrokerPool]:
     with contextlib.closing(BrokerPool(pytestconfig)) as pool:
         yield pool
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One session for all who use it, on one worker: it takes seconds to start, and its virtual machine to warm up."""
+    with spark_session("local[2]") as session:
+        yield session
 
 
 @pytest.fixture(scope="session")

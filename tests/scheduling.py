@@ -1,8 +1,9 @@
 """Who runs which test, where several processes do: what is slow begins first, and what belongs together stays so.
 
 The tests of a real broker are a group: one worker runs them one after the other, on one container, so that none meets
-what another has set there. So is a file whose tests are prepared all at once (marker `together`). Of other files, those
-in `SINGLY` are dealt out test by test, the rest file by file.
+what another has set there. So are those that use the session of Spark, as each worker would start its own. So is a file
+whose tests are prepared all at once (marker `together`). Of other files, those in `SINGLY` are dealt out test by test,
+the rest file by file.
 
 The workers collect the tests, and the process that deals them out knows their names only: so a worker writes the groups
 to a directory that all of them share. There a worker notes as well which containers it has started, for the process
@@ -27,16 +28,23 @@ from tests.tiers import folder_of, is_quick
 #: Folders whose tests take seconds each.
 SINGLY = ("benchmarks", "end_to_end", "packaging")
 
+#: Groups that take longest: they begin first, in this order. Spark's has work all the time, a broker's mostly waits.
+LONGEST = ("spark", "rabbitmq_4_3", "garagemq")
+
 _GROUPS = "groups.json"
 _CONTAINERS = "containers"
 _shared_key = pytest.StashKey[Path]()
 
 
 def arrange(items: list[pytest.Item]) -> None:
-    """Puts the tests of each broker in a group, and all tests in the order in which they shall begin."""
+    """Puts the tests of each broker in a group, as those of Spark, and all tests in the order in which they shall
+    begin.
+    """
     for item in items:
-        for mark in list(item.iter_markers("broker")):
-            item.add_marker(pytest.mark.together(mark.args[0]))
+        shared = [mark.args[0] for mark in item.iter_markers("broker")]
+        shared += {"spark"}.intersection(getattr(item, "fixturenames", ()))
+        for name in shared:
+            item.add_marker(pytest.mark.together(name))
     items.sort(key=_rank)
 
 
@@ -45,12 +53,12 @@ def _group(item: pytest.Item) -> str | None:
     return None if mark is None else str(mark.args[0])
 
 
-def _rank(item: pytest.Item) -> tuple[int, str]:
+def _rank(item: pytest.Item) -> tuple[int, int, str]:
     """Least first: groups, then the slow folders, then what else is not quick."""
     group = _group(item)
     if group is not None:
-        return (0, group)
-    return (1 if folder_of(item).startswith(SINGLY) else 3 if is_quick(item) else 2, "")
+        return (0, LONGEST.index(group) if group in LONGEST else len(LONGEST), group)
+    return (1 if folder_of(item).startswith(SINGLY) else 3 if is_quick(item) else 2, 0, "")
 
 
 def note_of_container(config: pytest.Config, name: str) -> Path:

@@ -56,6 +56,19 @@ def test_arguments_reach_pytest(
     assert capfd.readouterr().out.endswith("failed: ruff\n")
 
 
+def test_what_is_compiled_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    environments: list[dict[str, str]] = []
+
+    def run(_: list[str], env: dict[str, str], **__: object) -> SimpleNamespace:
+        environments.append(env)
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert main([]) == 0
+    assert [(env.get("PYTHONDONTWRITEBYTECODE"), "PATH" in env) for env in environments] == [(None, True)] * 3
+
+
 @pytest.mark.parametrize(
     ("failed", "again", "code"), [(1, 0, 0), (1, 1, 1), (MOST_AGAIN, 0, 0), (MOST_AGAIN + 1, 0, 1)]
 )

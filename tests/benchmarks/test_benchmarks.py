@@ -37,6 +37,7 @@ def test_whole() -> None:
         assert int(column(table, name)[0].replace(",", "")) > 0
 
 
+@pytest.mark.together("spark")
 def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     lengths = (200, 500)

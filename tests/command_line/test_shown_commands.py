@@ -21,6 +21,9 @@ from tests.command_line.test_command_line import Process
 from tests.conformance.recording.captures import write_pcap, write_pcapng
 from tests.conformance.recording.test_capture import whole
 
+#: Some of the commands start Spark.
+pytestmark = pytest.mark.together("spark")
+
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = ("docs/tour.md", "docs/in-house-broker.md")
 SHOWN = [

@@ -5,7 +5,9 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterator
 from dataclasses import replace
+from multiprocessing import forkserver
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,7 +21,7 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
 from amqpspec.conformance.verdicts.events import Event, SequenceFinished, SequenceStarted
 from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription
-from amqpspec.conformance.workers import AHEAD, Round, SeveralProcesses, WorkerLost, workers_for
+from amqpspec.conformance.workers import AHEAD, Round, SeveralProcesses, WorkerLost, begin_loading, workers_for
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
@@ -179,3 +181,12 @@ def test_who_skips_the_time_stays_in_the_broker_s_process(tmp_path: Path) -> Non
         target = TargetUnderTest(broker.address, DESCRIPTION, clock=clock)
         workers = workers_for(Place(target, trace), RunOptions(jobs=4), lambda: False)
     assert not isinstance(workers, SeveralProcesses)
+
+
+@pytest.mark.parametrize("daemon", [False, True])
+def test_nothing_is_loaded_where_there_can_be_no_workers(daemon: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[bool] = []
+    monkeypatch.setattr(forkserver, "ensure_running", lambda: begun.append(True))
+    monkeypatch.setattr(multiprocessing, "current_process", lambda: SimpleNamespace(daemon=daemon))
+    begin_loading()
+    assert bool(begun) is not daemon

@@ -1,6 +1,6 @@
 """`amqpspec` in a process of its own, whose memory is bounded, so that a hostile peer can harm nothing but it.
 
-The processes are forked off one that has imported everything, which takes a second.
+The processes are forked off one that has imported everything and has read the scenarios, which takes a second.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MEMORY = 400 * 1024 * 1024
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload([
-    "tests.end_to_end.suite_process", "hypothesis", "pyarrow.parquet", "amqpspec.command_line.run",
-    "amqpspec.command_line.check", "amqpspec.conformance.traces.trace_parquet", "amqpspec.pipeline.table",
-    "amqpspec.pipeline.spark_check", "amqpspec.reports.html", "amqpspec.reports.json_report", "amqpspec.reports.junit",
-    "amqpspec.reports.terminal",
+    "tests.end_to_end.suite_process", "tests.end_to_end.loaded_suite", "hypothesis", "pyarrow.parquet",
+    "amqpspec.command_line.run", "amqpspec.command_line.check", "amqpspec.conformance.traces.trace_parquet",
+    "amqpspec.pipeline.table", "amqpspec.pipeline.spark_check", "amqpspec.reports.html",
+    "amqpspec.reports.json_report", "amqpspec.reports.junit", "amqpspec.reports.terminal",
 ])  # fmt: skip
 
 

@@ -115,7 +115,7 @@ live(Path(sys.argv[1]), Path(sys.argv[2]), "local[1]", told, until_done=True, mo
 """
 
 
-def test_a_killed_query_goes_on(recorded: Path, tmp_path: Path) -> None:
+def test_a_killed_query_goes_on(recorded: Path, tmp_path: Path, spark: Any) -> None:
     split(recorded, tmp_path / "in", 6)
     out = tmp_path / "out"
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "in"), str(out)]
@@ -124,7 +124,7 @@ def test_a_killed_query_goes_on(recorded: Path, tmp_path: Path) -> None:
         assert "2\n" in process.stdout, "a batch is told when it is done"
         os.killpg(process.pid, signal.SIGKILL)
     assert not (out / "batches" / "5.json").exists(), "it was killed in the middle"
-    subprocess.run(command, check=True, timeout=patience(300))
+    live.live(tmp_path / "in", out, "local[2]", lambda number, lines: None, until_done=True, most_files=1)
     assert (out / "batches" / "5.json").exists()
     assert judged(out) == all_at_once(recorded)
 

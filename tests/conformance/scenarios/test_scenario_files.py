@@ -7,6 +7,7 @@ make its requirement count there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -137,9 +138,17 @@ IN_EACH_DIALECT = pytest.mark.parametrize(
 )
 
 
+@dataclass(frozen=True)
+class Run:
+    """`outcomes`: by sequence name. `left`: queues and exchanges that the broker has at the end, and had not before."""
+
+    outcomes: dict[str, tuple[CommandFile, SequenceJudgement]]
+    left: list[str]
+
+
 @cache
-def run_all(dialect: str, directory: Path) -> dict[str, tuple[CommandFile, SequenceJudgement]]:
-    """Every scenario of the dialect on one embedded broker, by sequence name. What they wait for, they skip."""
+def run_all(dialect: str, directory: Path) -> Run:
+    """Every scenario of the dialect on one embedded broker. What they wait for, they skip."""
     clock = FastForwardClock()
     with (
         EmbeddedBroker(dialect_named(dialect), clock=clock) as broker,
@@ -156,11 +165,14 @@ def run_all(dialect: str, directory: Path) -> dict[str, tuple[CommandFile, Seque
 
         # the last ones change what others go by
         scenarios = sorted(selected([], dialect), key=lambda each: each.alone)
-        return {sequence_name(each): (each, carry_out(each)) for each in scenarios}
+        outcomes = {sequence_name(each): (each, carry_out(each)) for each in scenarios}
+        model = broker._responder._broker
+        exchanges = [name for name in model.exchanges if name and not name.startswith("amq.")]
+        return Run(outcomes, [*model.queues, *exchanges])
 
 
 def expected_to_count(dialect: str, directory: Path) -> Iterator[tuple[CommandFile, SequenceJudgement]]:
-    for scenario, judgement in run_all(dialect, directory).values():
+    for scenario, judgement in run_all(dialect, directory).outcomes.values():
         entry = requirements()[scenario.requirement or ""]
         if applies(entry, dialect, scenario.queue_type):
             yield scenario, judgement
@@ -168,11 +180,11 @@ def expected_to_count(dialect: str, directory: Path) -> Iterator[tuple[CommandFi
 
 @IN_EACH_DIALECT
 def test_the_embedded_broker_passes_every_scenario(dialect: str, directory: Path) -> None:
-    outcome = run_all(dialect, directory)
-    assert len(outcome) > 100
+    outcomes = run_all(dialect, directory).outcomes
+    assert len(outcomes) > 100
     wrong = {
         name: judgement.failures or judgement.reason
-        for name, (_, judgement) in outcome.items()
+        for name, (_, judgement) in outcomes.items()
         if judgement.verdict is not Verdict.PASS
     }
     assert wrong == {}
@@ -190,7 +202,7 @@ def test_every_scenario_makes_its_requirement_count(dialect: str, directory: Pat
 
 @IN_EACH_DIALECT
 def test_what_is_counted_is_registered(dialect: str, directory: Path) -> None:
-    counted = {id for _, judgement in run_all(dialect, directory).values() for id in judgement.exercised}
+    counted = {id for _, judgement in run_all(dialect, directory).outcomes.values() for id in judgement.exercised}
     assert len(counted) > 80
     assert counted - set(requirements()) == set()
 
@@ -198,14 +210,4 @@ def test_what_is_counted_is_registered(dialect: str, directory: Path) -> None:
 @IN_EACH_DIALECT
 def test_nothing_is_left_on_the_broker(dialect: str, directory: Path) -> None:
     """Every queue and exchange that a scenario declares is deleted again, errors and lost connections or not."""
-    clock = FastForwardClock()
-    with EmbeddedBroker(dialect_named(dialect), clock=clock) as broker, TraceWriter(directory / "left.jsonl") as trace:
-        description = TargetDescription("embedded", "amqpspec", "0", dialect)
-        target = TargetUnderTest(broker.address, description, deadline=30.0, clock=clock)
-        for scenario in selected(["ACK", "QUEUE", "EXCHANGE", "CHAN"], dialect):
-            with Session(target, trace, sequence_name(scenario)) as session:
-                for command in scenario.commands:
-                    session.run(command)
-        model = broker._responder._broker
-        assert list(model.queues) == []
-        assert [name for name in model.exchanges if name and not name.startswith("amq.")] == []
+    assert run_all(dialect, directory).left == []

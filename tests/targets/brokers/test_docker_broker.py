@@ -45,13 +45,12 @@ def container_exists(name: str) -> bool:
         client.close()
 
 
-@pytest.mark.broker("rabbitmq_4_3")
-def test_is_ready_inside_the_block_and_gone_after_it(rabbitmq_4_3: DockerBroker) -> None:
-    # The fixture is here to report a missing broker; the one under test is a second one.
-    with DockerBroker(RABBITMQ) as broker:
+def test_is_ready_inside_the_block_and_gone_after_it(garagemq: DockerBroker) -> None:
+    # The fixture is here to report a missing broker; the one under test is a second one, of those that start at once.
+    with DockerBroker(garagemq.image) as broker:
         address, name = broker.address, broker.container_name
         assert name.startswith("amqpspec-")
-        assert address != rabbitmq_4_3.address
+        assert address != garagemq.address
         connect(address).close()
         assert container_exists(name)
     assert not container_exists(name)
@@ -70,9 +69,9 @@ def test_container_carries_the_label_and_listens_on_loopback_only(rabbitmq_4_3: 
         client.close()
 
 
-def test_container_is_removed_when_the_block_fails(rabbitmq_4_3: DockerBroker) -> None:
+def test_container_is_removed_when_the_block_fails(garagemq: DockerBroker) -> None:
     name = ""
-    with pytest.raises(KeyboardInterrupt), DockerBroker(RABBITMQ) as broker:
+    with pytest.raises(KeyboardInterrupt), DockerBroker(garagemq.image) as broker:
         name = broker.container_name
         raise KeyboardInterrupt
     assert name and not container_exists(name)
