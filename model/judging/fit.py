@@ -65,7 +65,7 @@ def fit(explanations: Iterable[Explanation], event: TraceEvent, defects: Defects
                 # a known defect explains all of a frame, or it does not explain it
                 if len(found.flawed) < bound:
                     found.flawed.append((candidate, mismatches))
-            elif found.best is None or not (candidate.pending or candidate.defect or candidate.is_unusual):
+            elif found.best is None or not any(_doubt(candidate)) or _doubt(candidate) < _doubt(found.best[0]):
                 found.best = candidate, mismatches
             if len(found.survivors) > MOST_POINTS * bound:
                 raise TooManyExplanations
@@ -74,12 +74,17 @@ def fit(explanations: Iterable[Explanation], event: TraceEvent, defects: Defects
     return found
 
 
+def _doubt(explanation: Explanation) -> tuple[bool, bool, bool]:
+    """How little it is the one to blame by: the less of what was sent is left that may explain the frame, the better."""
+    return explanation.defect is not None, explanation.is_unusual, bool(explanation.pending)
+
+
 def _usual_but_for_numbers(flawed: Iterable[Flawed]) -> list[Explanation]:
-    """Those by which the broker does what brokers do, and only tells something wrongly that is known to be told so:
-    as likely as those by which it does what is right and rare.
+    """Those by which the broker does what brokers do, and only tells something wrongly that is known to be told so, or
+    that it always tells so: as likely as those by which it does what is right and rare.
     """
     return [
         candidate
         for candidate, mismatches in flawed
-        if not candidate.is_unusual and all(each.defect for each in mismatches) and candidate.keep()
+        if not candidate.is_unusual and all(each.defect or each.is_habit for each in mismatches) and candidate.keep()
     ]
