@@ -69,22 +69,24 @@ def fit(explanations: Iterable[Explanation], event: TraceEvent, defects: Defects
                 found.best = candidate, mismatches
             if len(found.survivors) > MOST_POINTS * bound:
                 raise TooManyExplanations
-    if found.flawed and found.is_lawful and all(each.is_unusual for each in found.survivors):
-        found.survivors += _usual_but_for_numbers(found.flawed)
+    if found.flawed and found.is_lawful:
+        ways = {each.is_unusual for each in found.survivors}
+        others = [(each, mismatches) for each, mismatches in found.flawed if each.is_unusual not in ways]
+        found.survivors += _right_but_for_numbers(others)
     return found
 
 
 def _doubt(explanation: Explanation) -> tuple[bool, bool, bool]:
-    """How little it is the one to blame by: the less of what was sent is left that may explain the frame, the better."""
+    """How little it is the one to blame by: what is left of what was sent may explain the frame as well."""
     return explanation.defect is not None, explanation.is_unusual, bool(explanation.pending)
 
 
-def _usual_but_for_numbers(flawed: Iterable[Flawed]) -> list[Explanation]:
-    """Those by which the broker does what brokers do, and only tells something wrongly that is known to be told so, or
-    that it always tells so: as likely as those by which it does what is right and rare.
+def _right_but_for_numbers(flawed: Iterable[Flawed]) -> list[Explanation]:
+    """Those by which the broker does what brokers do, and only tells something wrongly that is known to be told so: as
+    likely as those by which it does what is right and rare. What a broker always tells so, it tells in either way.
     """
     return [
         candidate
         for candidate, mismatches in flawed
-        if not candidate.is_unusual and all(each.defect or each.is_habit for each in mismatches) and candidate.keep()
+        if all(each.is_habit or (each.defect and not candidate.is_unusual) for each in mismatches) and candidate.keep()
     ]

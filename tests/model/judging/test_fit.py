@@ -67,3 +67,18 @@ def test_what_overtakes_another_is_blamed_by_what_has_been_processed() -> None:
     assert talk.acceptor.failures == []
     talk.send("a.2 basic.publish q body=m1 &", "a.2 basic.publish q body=m2")
     assert talk.deliver("b.1", 1, "m2").failure.requirement == "PUBLISH-015"
+
+
+def test_a_habit_of_counting_does_not_hide_that_a_broker_goes_the_less_usual_way() -> None:
+    """A close-ok that nobody asked for closes the connection, which gives m1 back, or it is ignored."""
+    talk = Conversation("amqp-0-9-1").send("a.1 queue.declare q durable")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.publish q body=m1").rest()
+    talk.send("b.1 basic.consume q tag=t").see("b.1", "basic.consume-ok", consumer_tag="t")
+    talk.deliver("b.1", 1, "m1").rest()
+    talk.send("b.1 channel.close-ok", "b.2 queue.declare q passive")
+    talk.see("b.2", "queue.declare-ok", queue="q", message_count=1, consumer_count=1)
+    talk.acceptor.overdue()
+    talk.rest()
+    assert all(failure.requirement == "QUEUE-001" for failure in talk.acceptor.failures)
+    assert not talk.acceptor.finished
