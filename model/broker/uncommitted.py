@@ -53,7 +53,7 @@ def reserve(broker: Broker, channel: Channel, transaction: Transaction, tags: It
     broker.blame(channel, "TX-007" if transaction.restored.intersection(tags) else "TX-005")
     transaction.rulings.append((ruling, tags))
     for tag in tags:
-        _unchanged(broker, channel, channel.queue_of(tag), "TX-005")
+        unchanged(broker, channel, channel.queue_of(tag), "TX-005")
 
 
 def drop(broker: Broker, channel: Channel, requirement: str) -> None:
@@ -66,19 +66,19 @@ def drop(broker: Broker, channel: Channel, requirement: str) -> None:
     for publication in transaction.publications:
         _nowhere(broker, channel, publication, requirement)
     for tag in transaction.reserved:
-        _unchanged(broker, channel, channel.queue_of(tag), requirement)
+        unchanged(broker, channel, channel.queue_of(tag), requirement)
 
 
 def _nowhere(broker: Broker, channel: Channel, publication: Publication, requirement: str) -> None:
     """Note what is to blame if the message turns up."""
     for queue in publication.routes.queues:
-        _unchanged(broker, channel, queue, requirement)
+        unchanged(broker, channel, queue, requirement)
     body = publication.pattern.content.body
     if len(body) <= LARGE_BODY and broker.bookkeeping.counting:
         broker.bookkeeping.published.append((body, requirement))
 
 
-def _unchanged(broker: Broker, channel: Channel, queue: Queue, requirement: str) -> None:
+def unchanged(broker: Broker, channel: Channel, queue: Queue, requirement: str) -> None:
     """Have the queue looked at, of which nothing changed, and blame the requirement if something has."""
     if queue.deleted or queue.reply_address:
         return

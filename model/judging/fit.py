@@ -65,21 +65,28 @@ def fit(explanations: Iterable[Explanation], event: TraceEvent, defects: Defects
                 # a known defect explains all of a frame, or it does not explain it
                 if len(found.flawed) < bound:
                     found.flawed.append((candidate, mismatches))
-            elif found.best is None or not (candidate.pending or candidate.defect or candidate.is_unusual):
+            elif found.best is None or not any(_doubt(candidate)) or _doubt(candidate) < _doubt(found.best[0]):
                 found.best = candidate, mismatches
             if len(found.survivors) > MOST_POINTS * bound:
                 raise TooManyExplanations
-    if found.flawed and found.is_lawful and all(each.is_unusual for each in found.survivors):
-        found.survivors += _usual_but_for_numbers(found.flawed)
+    if found.flawed and found.is_lawful:
+        ways = {each.is_unusual for each in found.survivors}
+        others = [(each, mismatches) for each, mismatches in found.flawed if each.is_unusual not in ways]
+        found.survivors += _right_but_for_numbers(others)
     return found
 
 
-def _usual_but_for_numbers(flawed: Iterable[Flawed]) -> list[Explanation]:
-    """Those by which the broker does what brokers do, and only tells something wrongly that is known to be told so:
-    as likely as those by which it does what is right and rare.
+def _doubt(explanation: Explanation) -> tuple[bool, bool, bool]:
+    """How little it is the one to blame by: what is left of what was sent may explain the frame as well."""
+    return explanation.defect is not None, explanation.is_unusual, bool(explanation.pending)
+
+
+def _right_but_for_numbers(flawed: Iterable[Flawed]) -> list[Explanation]:
+    """Those by which the broker does what brokers do, and only tells something wrongly that is known to be told so: as
+    likely as those by which it does what is right and rare. What a broker always tells so, it tells in either way.
     """
     return [
         candidate
         for candidate, mismatches in flawed
-        if not candidate.is_unusual and all(each.defect for each in mismatches) and candidate.keep()
+        if all(each.is_habit or (each.defect and not candidate.is_unusual) for each in mismatches) and candidate.keep()
     ]

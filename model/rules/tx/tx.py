@@ -40,7 +40,7 @@ from amqpspec.model.broker.effects import Committed
 from amqpspec.model.broker.overflow import hear
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.transaction import Transaction
-from amqpspec.model.broker.uncommitted import drop
+from amqpspec.model.broker.uncommitted import drop, unchanged
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.settlement import carry_out
@@ -95,6 +95,8 @@ def rollback(broker: Broker, channel: Channel, method: Method) -> None:
     transaction = _of(channel)
     broker.blame(channel, "TX-001")
     drop(broker, channel, "TX-007" if transaction.rulings else "TX-002")
+    for held in channel.unacknowledged.values():
+        unchanged(broker, channel, held.queue, "TX-007")
     restored = transaction.reserved | transaction.restored
     channel.transaction = Transaction(restored=restored.intersection(channel.unacknowledged))
     broker.owe(channel, "tx.rollback-ok", {}, "TX-001")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from amqpspec.model.judging.acceptor_questions import AcceptorQuestions
 from amqpspec.model.promises.verdict import Verdict
 from tests.model.judging.test_acceptor import Conversation
 
@@ -90,3 +91,11 @@ def test_a_get_that_crosses_a_commit_need_not_count_what_it_published() -> None:
     talk.see("b.1", "tx.commit-ok")
     assert talk.fork().got("a.1", 1, "m1", 0).acceptor.verdict is Verdict.PASS
     assert talk.got("a.1", 1, "m1", 1).acceptor.verdict is Verdict.PASS
+
+
+def test_what_is_held_is_looked_at_behind_a_rollback() -> None:
+    """Also where nothing was settled in the transaction: Qpid Broker-J gives all of it back."""
+    talk = transacting("a.1 basic.publish q body=m1", dialect="amqp-0-9-1").rest()
+    talk.send("b.1 basic.get q").got("b.1", 1, "m1", 0).rest()
+    talk.send("b.1 tx.rollback").see("b.1", "tx.rollback-ok")
+    assert (("b", 1), "q") in AcceptorQuestions(talk.acceptor).touched()
