@@ -31,6 +31,9 @@ LEAST_FRAMES = 100
 #: Seconds after which more may have come that nobody has looked at: a judge on a busy machine takes its time.
 UNREAD = 0.1
 
+#: Seconds in which a broker ends a TCP connection that was closed by both sides.
+END_OF_STREAM = 1.0
+
 #: So many deadlines may pass before the broker reads on while a frame is being written.
 WRITE_DEADLINES = 6
 
@@ -77,6 +80,8 @@ class Conversation:
         self.operated: list[OperatorAction] = []
         #: connections that the broker closed
         self.closed: set[str] = set()
+        #: connections whose close the broker has answered, and whose end has not come yet
+        self._leaving: set[str] = set()
         #: how often a deadline passed without what was owed
         self.overdue = 0
         #: what the broker says that it has declared
@@ -119,6 +124,7 @@ class Conversation:
         if self.questions.connection(name) is not None:
             self.carrier.leave(name)
         self.closed.discard(name)
+        self._leaving.discard(name)
         self.carrier.connect(name)
 
     def is_usable(self, connection: str) -> bool:
@@ -158,6 +164,14 @@ class Conversation:
                 return
             if not until_rule:
                 self.patience.waited(time.monotonic() - asked)
+        self._await_ends()
+
+    def _await_ends(self) -> None:
+        """Receive until no connection is left that both sides have closed. Some brokers give back what it held then."""
+        until = time.monotonic() + min(END_OF_STREAM, self.patience.deadline)
+        while self._leaving and (left := until - time.monotonic()) > 0 and not self.over:
+            self.receive(left)
+        self._leaving.clear()
 
     def drain(self) -> None:
         """Take what is there already; of a broker that goes on and on, what it sends for some time."""
@@ -180,6 +194,12 @@ class Conversation:
             self._answer(event, "channel.close-ok")
         elif event.name == "connection.close":
             self._answer(event, "connection.close-ok")
+        elif event.name == "connection.close-ok":
+            # "... it is safe to release resources for the connection and close the socket" (0-9-1, close-ok)
+            self.carrier.end_output(event.connection)
+            self._leaving.add(event.connection)
+        elif event.name == "socket.closed":
+            self._leaving.discard(event.connection)
         return event
 
     def _answer(self, event: TraceEvent, method: str) -> None:

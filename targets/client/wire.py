@@ -125,6 +125,11 @@ class WireClient:
         self._observe(SocketEvent(name, 0, "socket.silence", {}, sent=True), self._now())
         connection.is_silent = True
 
+    def end_output(self, name: str) -> None:
+        """Close our side of the TCP connection, as who has got a close-ok does. Nobody sees it."""
+        self._connections.let_go()
+        self._connections.named(name).end_output()
+
     def leave(self, name: str) -> None:
         """End a TCP connection on which everything was said, so that the name can be used again. Nobody sees it."""
         connection = self._connections.find(name)
@@ -179,12 +184,12 @@ class WireClient:
         """Stamp the frame's time, show it to the observer, write it; if there is `more` to come on the connection at
         once, together with that.
 
-        If the connection turns out to be over, its socket.closed waits in `receive`. Once that was returned,
-        what is sent there is ignored and not observed. Raises `EncodingError` for what no octets can express,
+        If the connection turns out to be over, its socket.closed waits in `receive`. Once that was returned, or
+        behind `end_output`, what is sent there is ignored and not observed. Raises `EncodingError` for what no octets can express,
         `ValueError` for a name that was never opened.
         """
         connection = self._connections.named(event.connection)
-        if connection.end_delivered:
+        if connection.end_delivered or connection.is_output_over:
             return
         octets = encode(event, connection.session.tune.frame_max)
         self._observe(as_understood(event), self._now())

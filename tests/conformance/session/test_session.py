@@ -19,8 +19,11 @@ from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, read_trace
 from amqpspec.conformance.verdicts.events import CommandIssued, Event, EventObserved
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
 from amqpspec.model.promises.verdict import Shape, Verdict
+from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.embedded.connection import ClientConnection
+from amqpspec.targets.embedded.loop import Loop
 from amqpspec.targets.errors import TargetUnreachable
 from tests.patience import patience
 
@@ -177,6 +180,27 @@ def test_a_broker_that_goes_away(trace: TraceWriter) -> None:
         assert time.monotonic() - began < patience(15.0)
     assert session.finish().verdict is Verdict.FAIL
     assert "socket.closed" in session.finish().failures[0].observed
+
+
+def test_a_broker_that_takes_back_what_a_connection_held_when_the_client_hangs_up(
+    trace: TraceWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen of LavinMQ: it answers connection.close, and does the rest when the client has closed the TCP connection."""
+    handle = Loop._handle
+
+    def answer_only(loop: Loop, client: ClientConnection, item: Any) -> None:
+        if getattr(item, "name", "") == "connection.close":
+            client.send(Method(client.name, 0, "connection.close-ok", {}, sent=False))
+            client.flush()
+        else:
+            handle(loop, client, item)
+
+    monkeypatch.setattr(Loop, "_handle", answer_only)
+    with broker() as target:
+        judgement = run(target, trace, "a.1 queue.declare q exclusive", "b.1 queue.declare r", "b.1 basic.publish r",
+                        "a.1 basic.get r", "a connection.close", "b.1 basic.get r", "b.2 queue.declare q passive")  # fmt: skip
+    assert judgement.verdict is Verdict.PASS, judgement.failures
+    assert judgement.exercised["QUEUE-020"], "the exclusive queue is gone"
 
 
 def test_a_broker_that_is_not_there(trace: TraceWriter) -> None:
