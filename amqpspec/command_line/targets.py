@@ -23,9 +23,9 @@ from amqpspec.reports.text import visible
 from amqpspec.targets.brokers.resolve import (
     RunningBroker,
     dialect_said_by,
-    introduction,
     is_started_here,
     last_lines_of,
+    met,
     operator_of,
     running_broker,
 )
@@ -135,7 +135,7 @@ class StartedTarget:
         except ValueError as error:
             raise UsageError(str(error)) from None
         address = broker.address
-        properties, limits = introduction(address)
+        properties, limits = met(broker)
         said = dialect_said_by(broker)
         dialect = self._asked or (dialect_named(said) if said else dialect_of(properties))
         self._is_said = bool(self._asked or said)

@@ -71,7 +71,7 @@ class WireClient:
         name: str,
         *,
         client_properties: Table | None = None,
-        heartbeat: int = 0,
+        heartbeat: int | None = None,
         frame_max: int | None = None,
         channel_max: int | None = None,
         user: str | None = None,
@@ -81,7 +81,8 @@ class WireClient:
     ) -> None:
         """Connect and shake hands up to connection.open-ok, in `timeout` seconds. Raises `TargetError`.
 
-        Limits that are given are sent as they are, also where the broker offered less. On an error nothing is
+        Limits that are given are sent as they are, also where the broker offered less; `heartbeat` without a number is
+        the address's. On an error nothing is
         left open, and the observer has seen what was exchanged.
         """
         self._connections.check_free(name)
@@ -91,7 +92,8 @@ class WireClient:
             password=self._address.password if password is None else password,
             vhost=self._address.vhost if vhost is None else vhost,
         )
-        wishes = Wishes(client_properties, heartbeat, frame_max, channel_max)
+        wished = address.heartbeat if heartbeat is None else heartbeat
+        wishes = Wishes(client_properties, wished, frame_max, channel_max)
         deadline = time.monotonic() + timeout
         connection = Connection(name, connect(address, deadline, self._tls_context), deque(), self._now)
         too_late = f"{address} did not complete the handshake within {timeout:g} s"
