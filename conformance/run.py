@@ -87,7 +87,7 @@ class Runner:
         self.tally = RunTally()
         self._dialect = dialect_named(target.description.dialect)
         self._cleaner = Cleaner()
-        self._patience = Patience(target.deadline)
+        self._patience = Patience(target.deadline, target.login_time)
         self._place = Place(target, trace, options.seed, options.pace, was_interrupted, self._patience, self._cleaner)
         self._findings = Findings(
             self._dialect, options.shrinking_time, self._run_again, self.listeners, target.description.judged_version,

@@ -38,6 +38,9 @@ END_OF_STREAM = 1.0
 WRITE_DEADLINES = 6
 
 
+_ENDS_HANDSHAKE = frozenset({"connection.open-ok", "connection.close", "socket.closed", "socket.garbage"})
+
+
 class Judge(Protocol):
     """Judges the frames of one sequence as they come, and answers questions about it.
 
@@ -69,7 +72,7 @@ class Conversation:
         patience: Patience | None = None,
     ) -> None:
         self.target = target
-        self.patience = patience or Patience(target.deadline)
+        self.patience = patience or Patience(target.deadline, target.login_time)
         self.sequence = sequence
         self.questions = judge.questions
         #: what names on the broker begin with
@@ -80,6 +83,8 @@ class Conversation:
         self.operated: list[OperatorAction] = []
         #: connections that the broker closed
         self.closed: set[str] = set()
+        #: connections whose handshake goes on
+        self._logging_in: set[str] = set()
         #: connections whose close the broker has answered, and whose end has not come yet
         self._leaving: set[str] = set()
         #: how often a deadline passed without what was owed
@@ -125,6 +130,7 @@ class Conversation:
             self.carrier.leave(name)
         self.closed.discard(name)
         self._leaving.discard(name)
+        self._logging_in.add(name)
         self.carrier.connect(name)
 
     def is_usable(self, connection: str) -> bool:
@@ -156,14 +162,16 @@ class Conversation:
         began, frames = time.monotonic(), count(1)
         while self.questions.owes():
             until_rule = self.questions.patience
-            deadline = self.patience.deadline + until_rule
+            is_login = bool(self._logging_in)
+            deadline = (self.patience.login_deadline if is_login else self.patience.deadline) + until_rule
             asked = time.monotonic()
             is_flood = next(frames) > LEAST_FRAMES and asked - began > MOST_DEADLINES * deadline
             if is_flood or self.receive(deadline) is None:
                 self.mark("overdue", deadline)
                 return
             if not until_rule:
-                self.patience.waited(time.monotonic() - asked)
+                waited = self.patience.waited_for_login if is_login else self.patience.waited
+                waited(time.monotonic() - asked)
         self._await_ends()
 
     def _await_ends(self) -> None:
@@ -190,6 +198,8 @@ class Conversation:
         self.declared.received(event)
         if event.name.endswith("-ok"):
             self.answered.add(event.name.removesuffix("-ok"))
+        if event.name in _ENDS_HANDSHAKE:
+            self._logging_in.discard(event.connection)
         if event.name == "channel.close":
             self._answer(event, "channel.close-ok")
         elif event.name == "connection.close":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
+from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.session import Session, UnsendableCommand
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, read_trace
@@ -23,7 +24,9 @@ from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.embedded.connection import ClientConnection
+from amqpspec.targets.embedded.hooks import Chapter
 from amqpspec.targets.embedded.loop import Loop
+from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.targets.errors import TargetUnreachable
 from tests.patience import patience
 
@@ -167,6 +170,21 @@ def test_what_the_judge_takes_is_not_the_brokers_time(trace: TraceWriter, monkey
                         "a.1 basic.publish q body=m1", "a.1 basic.get q")  # fmt: skip
     assert judgement.verdict is Verdict.PASS
     assert [row for row in rows(trace) if row.get("mark") == "overdue"] == []
+
+
+def test_a_login_has_the_time_that_logins_take(trace: TraceWriter) -> None:
+    chapter = Chapter()
+
+    @chapter.on_output("untuned", "CONN-001", "", "connection.tune")
+    def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+        return ()
+
+    patience = Patience(0.05, login=0.02)
+    with EmbeddedBroker(fault=chapter.faults["untuned"]) as target:
+        judgement = run(target, trace, "a.1 basic.qos 1", patience=patience)
+    assert [failure.detail for failure in judgement.failures] == ["connection.tune"]
+    waited = [row["waited"] for row in rows(trace) if row.get("mark") == "overdue"]
+    assert waited == [patience.login_deadline] and waited[0] > patience.deadline
 
 
 def test_a_broker_that_goes_away(trace: TraceWriter) -> None:
