@@ -311,3 +311,5 @@ class QueueSteps(BrokerState):
             if arguments["message_count"] >= len(queue.messages):
                 queue.dropping.clear()
                 self.prove_all(queue)
+        else:
+            queue.told_beside_the_gone = arguments["message_count"]

@@ -277,6 +277,8 @@ class Queue:
     dropping: list[Dropping] = doubt(factory=list)
     #: consumers that are gone but may still be counted
     still_counted: int = doubt(0)
+    #: ready messages by the last count that counted them: of somebody who is gone, and may be handed them yet
+    told_beside_the_gone: int = doubt(0)
     #: messages published before this position were in the queue, or had left it, when all was at rest
     at_rest: int = doubt(0)
     #: how many messages it has handed out since all was at rest
