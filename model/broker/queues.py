@@ -295,6 +295,8 @@ class Queue:
     # ---- blame
     #: what changed the number of ready messages last
     reason: str = to_blame("QUEUE-001")
+    #: what the first of its wrong numbers was blamed on, until one is right: those behind it have the same cause
+    miscounted: str = to_blame("")
     #: how many deliveries waited for their acknowledgement when it was purged: a broker may have deleted these as well
     held_when_purged: int = to_blame(0)
     #: messages settled or dropped of late, newest last, kept only to word failures
