@@ -32,7 +32,7 @@ class Carrier(Protocol):
         ...
 
     def end_output(self, name: str) -> None:
-        """Close our side of the TCP connection: nothing more is sent there, and what comes is received. Nobody sees it."""
+        """Close our side of the TCP connection: nothing more is sent there, what comes is received. Nobody sees it."""
         ...
 
     def leave(self, name: str) -> None:

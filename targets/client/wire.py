@@ -187,8 +187,8 @@ class WireClient:
         once, together with that.
 
         If the connection turns out to be over, its socket.closed waits in `receive`. Once that was returned, or
-        behind `end_output`, what is sent there is ignored and not observed. Raises `EncodingError` for what no octets can express,
-        `ValueError` for a name that was never opened.
+        behind `end_output`, what is sent there is ignored and not observed. Raises `EncodingError` for what no octets
+        can express, `ValueError` for a name that was never opened.
         """
         connection = self._connections.named(event.connection)
         if connection.end_delivered or connection.is_output_over:

@@ -52,7 +52,8 @@ def test_nothing_else_is_taken_for_a_failure(
 ) -> None:
     dialect = with_choices(AMQP_0_9_1, choice)
     result = run_suite(
-        "embedded", tmp_path, only=["QUEUE-00", "EXCHANGE-002", "PUBLISH-00", "GET", "ACK-01"], sequences=10, deadline=0.5,
+        "embedded", tmp_path, only=["QUEUE-00", "EXCHANGE-002", "PUBLISH-00", "GET", "ACK-01"],
+        sequences=10, deadline=0.5,
         dialect=AMQP_0_9_1, judged_by=dialect.name, fault=FAULTS[fault], shrinking_time=1.0, fast_forward=True,
     )  # fmt: skip
     assert {found.failure.requirement for found in result.failures} <= blamed

@@ -215,8 +215,10 @@ def test_a_broker_that_takes_back_what_a_connection_held_when_the_client_hangs_u
 
     monkeypatch.setattr(Loop, "_handle", answer_only)
     with broker() as target:
-        judgement = run(target, trace, "a.1 queue.declare q exclusive", "b.1 queue.declare r", "b.1 basic.publish r",
-                        "a.1 basic.get r", "a connection.close", "b.1 basic.get r", "b.2 queue.declare q passive")  # fmt: skip
+        judgement = run(
+            target, trace, "a.1 queue.declare q exclusive", "b.1 queue.declare r", "b.1 basic.publish r",
+            "a.1 basic.get r", "a connection.close", "b.1 basic.get r", "b.2 queue.declare q passive",
+        )  # fmt: skip
     assert judgement.verdict is Verdict.PASS, judgement.failures
     assert judgement.exercised["QUEUE-020"], "the exclusive queue is gone"
 
