@@ -65,7 +65,7 @@ class Runner:
         self.options = options
         self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
         self._cleaner = Cleaner()
-        self._patience = Patience(target.deadline)
+        self._patience = Patience(target.deadline, target.login_time)
         self._place = Place(target, trace, options.seed, options.pace, was_interrupted, self._patience, self._cleaner)
         self._began = time.monotonic()
         self._restarts = restarts

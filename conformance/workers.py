@@ -300,7 +300,7 @@ def _begin(target: TargetUnderTest, trace: Path, options: RunOptions, stop: Even
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_run, daemon=True).start()
-    cleaner, patience = Cleaner(), Patience(target.deadline)
+    cleaner, patience = Cleaner(), Patience(target.deadline, target.login_time)
     patience.share(seen, options.jobs + 1)
     rows = TraceWriter(trace, append=True, goes_on=True)
     place = Place(target, rows, options.seed, options.pace, stop.is_set, patience, cleaner)

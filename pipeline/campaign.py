@@ -202,7 +202,8 @@ def _search(
     options = RunOptions(seed=campaign.seed, steps=campaign.steps, themes=campaign.themes, search_only=True)
     with ExitStack() as stack:
         cleaner = stack.enter_context(Cleaner())
-        place = Place(target, trace, campaign.seed, patience=Patience(target.deadline), cleaner=cleaner)
+        patience = Patience(target.deadline, target.login_time)
+        place = Place(target, trace, campaign.seed, patience=patience, cleaner=cleaner)
         worker = stack.enter_context(ThisProcess(place, options, lambda: False))
         for number in range(share.first, share.stop, share.step):
             if ends is not None and time.monotonic() > ends:

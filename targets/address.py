@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import hexdigits
+from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 _PORTS = {"amqp": 5672, "amqps": 5671}
@@ -30,17 +31,20 @@ class Address:
     cacertfile: str = ""
     certfile: str = ""
     keyfile: str = ""
+    #: seconds between the heartbeats that connections ask for of which nothing else is said, 0 for none
+    heartbeat: int = 0
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         scheme = "amqps" if self.tls else "amqp"
-        return f"{scheme}://{quote(self.user, safe='')}@{host}:{self.port}/{quote(self.vhost, safe='')}"
+        query = f"?heartbeat={self.heartbeat}" if self.heartbeat else ""
+        return f"{scheme}://{quote(self.user, safe='')}@{host}:{self.port}/{quote(self.vhost, safe='')}{query}"
 
 
 def parse_address(text: str) -> Address:
     """`amqp[s]://[user[:password]@]host[:port][/vhost]`, percent-encoded, as in RabbitMQ's URI specification.
 
-    Without a path, or with an empty one, the virtual host is "/". An address for TLS may end in a query of
+    Without a path, or with an empty one, the virtual host is "/". It may end in a query of `heartbeat`, and for TLS of
     `cacertfile`, `certfile` and `keyfile`, as RabbitMQ's URI query parameters. Raises `AddressError`.
     """
     scheme, separator, rest = text.partition("://")
@@ -67,7 +71,7 @@ def parse_address(text: str) -> Address:
         password=_decoded(password, "password") if colon else "guest",
         vhost=_decoded(path, "virtual host") if path else "/",
         tls=scheme == "amqps",
-        **_files(query, scheme),
+        **_parameters(query, scheme),
     )
 
 
@@ -90,16 +94,24 @@ def logged_in(address: Address, text: str, environment: Mapping[str, str]) -> Ad
     return replace(address, user=user, password=address.password if password is None else password)
 
 
-def _files(query: str, scheme: str) -> dict[str, str]:
-    files: dict[str, str] = {}
+def _parameters(query: str, scheme: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    known = ("heartbeat", *_FILES) if scheme == "amqps" else ("heartbeat",)
     for part in filter(None, query.split("&")):
         name, _, value = part.partition("=")
-        if name not in _FILES or scheme != "amqps":
-            raise AddressError(f"the address has a query with {name[:40]!r}: only amqps:// takes {', '.join(_FILES)}")
-        files[name] = _decoded(value, name)
-    if "keyfile" in files and "certfile" not in files:
+        if name not in known:
+            raise AddressError(f"the address has a query with {name[:40]!r}: {scheme}:// takes {', '.join(known)}")
+        found[name] = _seconds(value) if name == "heartbeat" else _decoded(value, name)
+    if "keyfile" in found and "certfile" not in found:
         raise AddressError("the address names a keyfile and no certfile")
-    return files
+    return found
+
+
+def _seconds(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else 65536
+    if number > 65535:
+        raise AddressError("the heartbeat must be a number of seconds from 0 to 65535")
+    return number
 
 
 def _host_and_port(place: str, default_port: int) -> tuple[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -23,9 +24,9 @@ from amqpspec.reports.text import visible
 from amqpspec.targets.brokers.resolve import (
     RunningBroker,
     dialect_said_by,
-    introduction,
     is_started_here,
     last_lines_of,
+    met,
     operator_of,
     running_broker,
 )
@@ -135,7 +136,9 @@ class StartedTarget:
         except ValueError as error:
             raise UsageError(str(error)) from None
         address = broker.address
-        properties, limits = introduction(address)
+        began = time.monotonic()
+        properties, limits = met(broker)
+        took = time.monotonic() - began
         said = dialect_said_by(broker)
         dialect = self._asked or (dialect_named(said) if said else dialect_of(properties))
         self._is_said = bool(self._asked or said)
@@ -151,6 +154,7 @@ class StartedTarget:
             advertised(properties),
             channel_max=limits.channel_max,
             frame_max=limits.frame_max,
+            login_time=took,
         )
 
 

@@ -32,7 +32,7 @@ class CarryingOut:
         self._target = target
         self._trace = trace
         self._start_again = start_again
-        self._patience = Patience(target.deadline)
+        self._patience = Patience(target.deadline, target.login_time)
 
     def carry_out(self, files: Mapping[str, CommandFile], bases: Mapping[str, Dialect]) -> set[str]:
         """Carry out the files, each judged by its dialect. Gives the names of those that were carried out to their end.

@@ -24,17 +24,18 @@ from amqpspec.model.promises.capabilities import METHODS, capability_of
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
-from amqpspec.model.promises.text_means import COUNTS, GET, MEANS
+from amqpspec.model.promises.text_means import COUNTS, GET, MEANS, ROUND_TRIP
 from amqpspec.model.promises.text_values import TextChoice
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
-#: Beside what the means are looked at: a barrier that uses neither.
-_LOOKED_AT_BLINDLY = with_choices(BASE, {GET: "unknown"})
-_WITHOUT_COUNTS = with_choices(BASE, {GET: "unknown", COUNTS: "untold"})
-#: Carried out where a count does not come: is the message there all the same?
-_COUNTS_AGAIN = f"{COUNTS} (untold)"
-#: Does the failure show that the broker lacks it?
+#: Beside what the means are looked at, one after another: a barrier that does without basic.get.
+_BLIND = {GET: "unknown"}
+#: Carried out again as if the broker lacked it, which has to be right then: a message that nobody gets is lost, which
+#: is no matter of its count, and a publish that closes the channel is no matter of the round trip.
+_TRIED_WITHOUT = (ROUND_TRIP, COUNTS)
+#: May the failure show that the broker lacks it?
 LACKING: Mapping[str, Callable[[Failure], bool]] = {
+    ROUND_TRIP: lambda failure: True,
     COUNTS: lambda failure: failure.shape is Shape.MISSING and failure.detail == "messages ready",
     GET: lambda failure: failure.command.partition(" ")[2].startswith("basic.get"),
 }
@@ -52,23 +53,19 @@ def measure(
     `trace_file`: where the trace stays; None: nowhere. What a broker may not survive comes last.
     `start_again`: starts a target that was lost; what was under way then is no part of the profile.
     """
-    of_means = {each.name: shows()[each.name] for each in MEANS}
-    of_choices = {name: file for name, file in shows().items() if name in choices and name not in of_means}
+    means_names = {each.name for each in MEANS}
+    of_choices = {name: file for name, file in shows().items() if name in choices and name not in means_names}
     of_extensions = {name: file for name, file in shows_of_extensions().items() if name in extensions}
     with tempfile.TemporaryDirectory(prefix="amqpspec-") as directory:
         place = trace_file or Path(directory) / "profile.jsonl"
         with TraceWriter(place) as trace:
             carrying_out = CarryingOut(target, trace, start_again)
             # by what the broker lacks of this all the others go: else each of them shows that alone
-            done = carrying_out.carry_out(of_means, dict.fromkeys(of_means, _LOOKED_AT_BLINDLY))
-            means = _means(_rows(place), done)
-            if _lacking(means).get(COUNTS):
-                done |= carrying_out.carry_out({_COUNTS_AGAIN: of_means[COUNTS]}, {_COUNTS_AGAIN: _WITHOUT_COUNTS})
-                means = _means(_rows(place), done)
+            means = _means(carrying_out, place)
             lacking = _lacking(means)
             bases = dict.fromkeys(of_choices, with_choices(BASE, lacking))
             bases |= {name: with_choices(_text_of(name), lacking) for name in of_extensions}
-            done |= carrying_out.carry_out({**of_choices, **of_extensions}, bases)
+            done = carrying_out.carry_out({**of_choices, **of_extensions}, bases)
         rows = _rows(place)
     announced = target.capabilities or frozenset()
     seen = _all_seen({name: rows[name] for name in TEXT_CHOICES if name in of_choices and name in done}, lacking)
@@ -88,18 +85,31 @@ def _rows(place: Path) -> Mapping[str, list[TraceRow]]:
     return rows
 
 
-def _means(rows: Mapping[str, Sequence[TraceRow]], done: Collection[str]) -> tuple[SeenChoice, ...]:
+def _means(carrying_out: CarryingOut, place: Path) -> tuple[SeenChoice, ...]:
     """What the broker lacks of what the suite looks at it by: that alone is asked, whatever else is wrong."""
-    found = []
+    found: list[SeenChoice] = []
     for choice in MEANS:
-        usual, lacking = choice.values
-        failures = _judged(rows[choice.name], _LOOKED_AT_BLINDLY).failures if choice.name in done else ()
+        usual, without = choice.values
+        lacking = _lacking(found)
+        judgement = _carried_out(carrying_out, place, choice.name, "", lacking)
+        failures = judgement.failures if judgement else ()
         lacks = any(LACKING[choice.name](each) for each in failures)
-        if choice.name == COUNTS and _COUNTS_AGAIN in done:
-            # a message that nobody gets is lost, which is no matter of the count
-            lacks = lacks and _judged(rows[_COUNTS_AGAIN], _WITHOUT_COUNTS).verdict is Verdict.PASS
-        found.append(SeenChoice(choice, (lacking if lacks else usual,), failures[0].observed if lacks else ""))
+        if lacks and choice.name in _TRIED_WITHOUT:
+            again = _carried_out(carrying_out, place, choice.name, without.name, {**lacking, choice.name: without.name})
+            lacks = again is not None and again.verdict is Verdict.PASS
+        found.append(SeenChoice(choice, (without if lacks else usual,), failures[0].observed if lacks else ""))
     return tuple(found)
+
+
+def _carried_out(
+    carrying_out: CarryingOut, place: Path, name: str, mark: str, lacking: Mapping[str, str]
+) -> SequenceJudgement | None:
+    """What came of the commands for the choice, looked at without what is lacking; None if the broker was lost."""
+    sequence = f"{name} ({mark})" if mark else name
+    base = with_choices(BASE, {**_BLIND, **lacking})
+    if not carrying_out.carry_out({sequence: shows()[name]}, {sequence: base}):
+        return None
+    return _judged(_rows(place)[sequence], base)
 
 
 def _lacking(means: Iterable[SeenChoice]) -> dict[str, str]:

@@ -20,6 +20,9 @@ LEAST_ROUNDS = 5
 #: The channel on which the suite itself looks at queues, or the highest but one that there may be.
 SERVICE_CHANNEL = 2000
 
+#: An exchange of the suite's own, declared again and again where none is there from the beginning.
+OWN_EXCHANGE = "round-trip"
+
 
 def is_over_in_time(conversation: Conversation) -> Callable[[], bool]:
     """Is the time up, asked once a round? Not before some rounds: where there are many explanations it is the judge who
@@ -42,7 +45,7 @@ def may_be_open(conversation: Conversation, channel: ChannelKey) -> bool:
 
 def flush(conversation: Conversation, channel: ChannelKey) -> None:
     """A round trip of the channel."""
-    conversation.request(conversation.questions.flush(channel))
+    conversation.request(conversation.questions.flush(channel, conversation.known_as(OWN_EXCHANGE)))
 
 
 def answering(conversation: Conversation) -> list[KnownConnection]:

@@ -31,8 +31,14 @@ LEAST_FRAMES = 100
 #: Seconds after which more may have come that nobody has looked at: a judge on a busy machine takes its time.
 UNREAD = 0.1
 
+#: Seconds in which a broker ends a TCP connection that was closed by both sides.
+END_OF_STREAM = 1.0
+
 #: So many deadlines may pass before the broker reads on while a frame is being written.
 WRITE_DEADLINES = 6
+
+
+_ENDS_HANDSHAKE = frozenset({"connection.open-ok", "connection.close", "socket.closed", "socket.garbage"})
 
 
 class Judge(Protocol):
@@ -66,7 +72,7 @@ class Conversation:
         patience: Patience | None = None,
     ) -> None:
         self.target = target
-        self.patience = patience or Patience(target.deadline)
+        self.patience = patience or Patience(target.deadline, target.login_time)
         self.sequence = sequence
         self.questions = judge.questions
         #: what names on the broker begin with
@@ -77,6 +83,10 @@ class Conversation:
         self.operated: list[OperatorAction] = []
         #: connections that the broker closed
         self.closed: set[str] = set()
+        #: connections whose handshake goes on
+        self._logging_in: set[str] = set()
+        #: connections whose close the broker has answered, and whose end has not come yet
+        self._leaving: set[str] = set()
         #: how often a deadline passed without what was owed
         self.overdue = 0
         #: what the broker says that it has declared
@@ -119,6 +129,8 @@ class Conversation:
         if self.questions.connection(name) is not None:
             self.carrier.leave(name)
         self.closed.discard(name)
+        self._leaving.discard(name)
+        self._logging_in.add(name)
         self.carrier.connect(name)
 
     def is_usable(self, connection: str) -> bool:
@@ -150,14 +162,24 @@ class Conversation:
         began, frames = time.monotonic(), count(1)
         while self.questions.owes():
             until_rule = self.questions.patience
-            deadline = self.patience.deadline + until_rule
+            is_login = bool(self._logging_in)
+            deadline = (self.patience.login_deadline if is_login else self.patience.deadline) + until_rule
             asked = time.monotonic()
             is_flood = next(frames) > LEAST_FRAMES and asked - began > MOST_DEADLINES * deadline
             if is_flood or self.receive(deadline) is None:
                 self.mark("overdue", deadline)
                 return
             if not until_rule:
-                self.patience.waited(time.monotonic() - asked)
+                waited = self.patience.waited_for_login if is_login else self.patience.waited
+                waited(time.monotonic() - asked)
+        self._await_ends()
+
+    def _await_ends(self) -> None:
+        """Receive until no connection is left that both sides have closed. Some brokers give back what it held then."""
+        until = time.monotonic() + min(END_OF_STREAM, self.patience.deadline)
+        while self._leaving and (left := until - time.monotonic()) > 0 and not self.over:
+            self.receive(left)
+        self._leaving.clear()
 
     def drain(self) -> None:
         """Take what is there already; of a broker that goes on and on, what it sends for some time."""
@@ -176,10 +198,18 @@ class Conversation:
         self.declared.received(event)
         if event.name.endswith("-ok"):
             self.answered.add(event.name.removesuffix("-ok"))
+        if event.name in _ENDS_HANDSHAKE:
+            self._logging_in.discard(event.connection)
         if event.name == "channel.close":
             self._answer(event, "channel.close-ok")
         elif event.name == "connection.close":
             self._answer(event, "connection.close-ok")
+        elif event.name == "connection.close-ok":
+            # "... it is safe to release resources for the connection and close the socket" (0-9-1, close-ok)
+            self.carrier.end_output(event.connection)
+            self._leaving.add(event.connection)
+        elif event.name == "socket.closed":
+            self._leaving.discard(event.connection)
         return event
 
     def _answer(self, event: TraceEvent, method: str) -> None:

@@ -61,13 +61,14 @@ def _start_ok(address: Address, offered: Table, wishes: Mapping[str, Any]) -> Ta
 
 
 def _tune_ok(address: Address, offered: Table, wishes: Mapping[str, Any]) -> Table:
-    """What the broker offered, of frames not more than the suite itself needs, and no heartbeats."""
+    """What the broker offered, of frames not more than the suite itself needs; heartbeats where the address wants them.
+    """
     offered = offered or TUNE_OFFER
     most = TUNE_OFFER["frame_max"]
     return {
         "channel_max": offered["channel_max"],
         "frame_max": min(offered["frame_max"] or most, most),
-        "heartbeat": 0,
+        "heartbeat": address.heartbeat,
     }
 
 

@@ -4,6 +4,9 @@ At first as long as was said; once several deadlines have passed in vain, a mult
 which on a busy machine is long as well. So a broker that owes many frames, and never sends them, is not waited for at
 length each time. An answer that took long counts for less with each that comes behind it: one moment in which the
 machine stood still says little of the hundreds of answers since.
+
+Logins are a matter of their own: a broker may take a second to look at a password, and let in one client after another.
+How fast it answers otherwise tells nothing of that.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ MULTIPLE = 10
 FADING = 0.99
 #: The same behind a wait in vain: a broker that answers nothing any more has no fast answers that would tell.
 FADING_IN_VAIN = 0.7
+#: So many deadlines a login may take at the most, however slow others were.
+LONGEST_LOGIN = 6
 #: Deadlines for several answers one after another.
 SEVERAL = 2
 #: Seconds that an owed frame may take in any case.
@@ -37,8 +42,8 @@ class Memory(Protocol):
     def __setitem__(self, place: int, number: float, /) -> None: ...
 
 
-_SLOWEST, _IN_VAIN, _ANSWERS, _QUEUES, _EXCHANGES = range(5)
-NUMBERS = 5
+_SLOWEST, _IN_VAIN, _ANSWERS, _QUEUES, _EXCHANGES, _LOGIN = range(6)
+NUMBERS = 6
 _OF_KIND = {"queue": _QUEUES, "exchange": _EXCHANGES}
 #: For `_OF_KIND`: one was deleted, so that the broker knows how to.
 _CAN = -1.0
@@ -49,12 +54,13 @@ NEVER = 2
 class Patience:
     """Shared by the sequences that are carried out on one target, in threads and processes: a lost update does no harm.
 
-    `most`: seconds.
+    `most`: seconds. `login`: seconds that the first login took.
     """
 
-    def __init__(self, most: float) -> None:
+    def __init__(self, most: float, login: float = 0.0) -> None:
         self.most = most
         self._seen: Memory = [0.0] * NUMBERS
+        self._seen[_LOGIN] = login
         self._fading = FADING
 
     def renewed(self) -> Patience:
@@ -62,7 +68,7 @@ class Patience:
         was waited for by one that hung, and counts for no more than a beginning.
         """
         renewed = Patience(self.most)
-        for place in (_SLOWEST, _QUEUES, _EXCHANGES):
+        for place in (_SLOWEST, _QUEUES, _EXCHANGES, _LOGIN):
             renewed._seen[place] = self._seen[place]
         renewed._seen[_IN_VAIN] = min(self._seen[_IN_VAIN], IN_VAIN)
         return renewed
@@ -85,6 +91,19 @@ class Patience:
         floor = LOW_FLOOR if is_sure else FLOOR
         return min(self.most, max(floor, MULTIPLE * seen[_SLOWEST]))
 
+    @property
+    def login_deadline(self) -> float:
+        """Seconds that an owed frame of a handshake may take."""
+        return max(self.deadline, self._for_slow_logins)
+
+    @property
+    def _for_slow_logins(self) -> float:
+        return min(LONGEST_LOGIN * self.most, MULTIPLE * self._seen[_LOGIN])
+
+    def waited_for_login(self, seconds: float) -> None:
+        """A frame of a handshake has come, after so long."""
+        self._seen[_LOGIN] = max(self._seen[_LOGIN] * self._fading, seconds)
+
     def waited(self, seconds: float) -> None:
         """What was owed has come, after so long."""
         self._seen[_ANSWERS] += 1
@@ -105,5 +124,5 @@ class Patience:
             self._seen[_OF_KIND[kind]] += 1
 
     def generous(self, least: float, most: float) -> float:
-        """Seconds for what takes several answers, within these."""
-        return min(most, max(least, SEVERAL * self.deadline))
+        """Seconds for a login and what takes several answers, within these; more where logins are slow."""
+        return max(min(most, max(least, SEVERAL * self.deadline)), self._for_slow_logins)

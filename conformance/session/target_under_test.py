@@ -33,3 +33,5 @@ class TargetUnderTest:
     #: the highest number of a channel that it allows, and octets of its largest frame; 0: no limit
     channel_max: int = 0
     frame_max: int = 0
+    #: seconds that a first login took
+    login_time: float = 0.0

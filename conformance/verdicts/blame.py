@@ -88,8 +88,9 @@ def blamed(failure: Failure, dialect: Dialect) -> Failure | None:
 def _of_frame(failure: Failure) -> str:
     """The rule of the reply that did not come, or of the end that nothing called for; "": it is about neither."""
     seen, _, due = failure.detail.partition(" in place of ")
-    # behind the close-ok of a client the broker ends the TCP connection
-    if failure.shape is Shape.MISSING and (seen in _REPLIES or seen == "socket.closed"):
+    if failure.shape is Shape.MISSING and seen == "socket.closed":
+        return "CONN-028"  # behind the close-ok of a client the broker ends the TCP connection
+    if failure.shape is Shape.MISSING and seen in _REPLIES:
         return OF_FRAMES[seen]
     if failure.shape is Shape.UNEXPECTED and due in _REPLIES:
         return OF_FRAMES[due]

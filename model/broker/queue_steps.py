@@ -304,6 +304,8 @@ class QueueSteps(BrokerState):
         But while the queue counts somebody who is gone it may hand messages to that one yet, which come back.
         `counted`: the number that counts nobody who is gone; None: that of its consumers.
         """
+        if arguments["message_count"] == len(queue.messages):
+            queue.miscounted = ""
         if arguments["consumer_count"] <= (len(queue.present_consumers) if counted is None else counted):
             queue.still_counted = 0
             if queue.dropping and (self.bookkeeping.counting or arguments["message_count"] > len(queue.messages)):
@@ -311,3 +313,5 @@ class QueueSteps(BrokerState):
             if arguments["message_count"] >= len(queue.messages):
                 queue.dropping.clear()
                 self.prove_all(queue)
+        else:
+            queue.told_beside_the_gone = arguments["message_count"]

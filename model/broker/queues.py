@@ -277,6 +277,8 @@ class Queue:
     dropping: list[Dropping] = doubt(factory=list)
     #: consumers that are gone but may still be counted
     still_counted: int = doubt(0)
+    #: ready messages by the last count that counted them: of somebody who is gone, and may be handed them yet
+    told_beside_the_gone: int = doubt(0)
     #: messages published before this position were in the queue, or had left it, when all was at rest
     at_rest: int = doubt(0)
     #: how many messages it has handed out since all was at rest
@@ -293,6 +295,8 @@ class Queue:
     # ---- blame
     #: what changed the number of ready messages last
     reason: str = to_blame("QUEUE-001")
+    #: what the first of its wrong numbers was blamed on, until one is right: those behind it have the same cause
+    miscounted: str = to_blame("")
     #: how many deliveries waited for their acknowledgement when it was purged: a broker may have deleted these as well
     held_when_purged: int = to_blame(0)
     #: messages settled or dropped of late, newest last, kept only to word failures

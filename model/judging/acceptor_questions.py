@@ -57,15 +57,18 @@ class AcceptorQuestions:
     def may_be_open(self, channel: ChannelKey) -> bool:
         return any(_is_open(broker, channel) for broker in self._brokers)
 
-    def flush(self, channel: ChannelKey) -> TraceEvent:
+    def flush(self, channel: ChannelKey, exchange: str) -> TraceEvent:
         """Where the channel has a limit of its own it is channel.flow: up to RabbitMQ 4.2 basic.qos with global=false
         lifts that limit, against the promise (the known defect consumer-limit-lifts-channel-limit). The flag of the
         last basic.qos is kept: it would else be the barrier's that is seen to work.
         """
-        if self._usual.dialect.text.flushed_by_passive_declare:
+        text = self._usual.dialect.text
+        if text.flushed_by_passive_declare and text.predeclared_are_there:
             # `durable` says nothing there, but some brokers compare it all the same
             declare = {"exchange": "amq.direct", "type": "direct", "passive": True, "durable": True}
             return Method(*channel, "exchange.declare", declare, sent=True)
+        if text.flushed_by_passive_declare:
+            return Method(*channel, "exchange.declare", {"exchange": exchange, "type": "direct"}, sent=True)
         known = self._usual.channels[channel]
         if known.channel_prefetch:
             return Method(*channel, "channel.flow", {"active": True}, sent=True)

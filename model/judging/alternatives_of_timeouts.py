@@ -62,7 +62,7 @@ def _refuse_tag(broker: Broker, method: Method) -> None:
 
 def _answers_nothing(broker: Broker, method: Method) -> bool:
     consumer = _named(broker, method)
-    return broker.dialect.client_cancel_ok and consumer is not None and not consumer.timed_out
+    return consumer is not None and not consumer.timed_out
 
 
 def _ignore(broker: Broker, method: Method) -> None:

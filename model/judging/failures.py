@@ -61,7 +61,7 @@ def _missing(broker: Broker, debt: Debt) -> str:
     """What is missing, told apart as a person would: which method was not refused, what a confirm depends on."""
     event = debt.event
     if event is None:
-        return "messages ready"
+        return debt.count
     if event.name in ("channel.close", "connection.close"):
         if debt.requirement in _OF_ANY_METHOD:
             return event.name

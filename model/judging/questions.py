@@ -74,8 +74,11 @@ class Questions(Protocol):
         """Is it so by some explanation, as nothing has told yet which one is right?"""
         ...
 
-    def flush(self, channel: ChannelKey) -> TraceEvent:
-        """A request that the open channel answers itself, behind all that it did before, and that changes nothing."""
+    def flush(self, channel: ChannelKey, exchange: str) -> TraceEvent:
+        """A request that the open channel answers itself, behind all that it did before, and that changes nothing.
+
+        `exchange`: one of the suite's own, which does where the broker lacks the exchanges that it is to have.
+        """
         ...
 
     def unprocessed(self) -> list[ChannelKey]:

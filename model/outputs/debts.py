@@ -46,6 +46,8 @@ class Debt:
     requirement: str
     detail: str
     event: TraceEvent | None
+    #: without a frame: what no count has told
+    count: str = "messages ready"
 
     shape = Shape.MISSING
 
@@ -61,12 +63,14 @@ def unproven(broker: Broker) -> Iterator[Debt]:
     for queue in broker.queues.values():
         if service_is_unknown(broker, queue):
             continue  # what it does with what it has nobody can tell
-        if queue.unproven:
+        are_there = queue.still_counted and queue.told_beside_the_gone >= len(queue.messages)
+        if queue.unproven and not are_there:
             numbers = f"{len(queue.unproven)} of {len(queue.messages)}"
             expected = missed(queue, broker.latest) if any(each.deadline for each in queue.unproven) else None
             yield Debt(expected or queue.reason, f"{numbers} ready messages of {queue.name}", None)
         if queue.still_counted and queue.type is not QueueType.STREAM:  # which is asked by nobody: it counts none
-            yield Debt("QUEUE-001", f"{queue.still_counted} consumers of {queue.name} are still counted", None)
+            said = f"{queue.still_counted} consumers of {queue.name} are still counted"
+            yield Debt("QUEUE-001", said, None, "consumers gone")
 
 
 def _requirement(broker: Broker, event: TraceEvent) -> str:

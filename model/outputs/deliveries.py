@@ -286,7 +286,7 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
             expired = BEHIND if most or shown_by_count(broker, queue) else ""
             requirement = expired or "GET-001"
             right = between(max(low - 1, 0), high - 1)
-            is_habit = counts_unacknowledged(broker, queue, right, count, more=1)
+            is_habit = counts_unacknowledged(broker, queue, right, count, more=int(not pending.no_ack))
             detail = f"basic.get-ok {WITH_UNACKNOWLEDGED if is_habit else 'message-count'}"
             wrong += (Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, False, allowed),)
         if any(mismatch.fatal for mismatch in wrong):

@@ -68,6 +68,8 @@ class TextChoices:
     unbind_names_key: bool = True
     #: section 3.1.3.4 does not say whether a headers binding `any` without fields matches nothing or everything
     any_of_nothing_matches: bool = False
+    #: the exchange of a round trip is there from the beginning (`model.promises.text_means`)
+    predeclared_are_there: bool = True
     #: the numbers in queue.declare-ok are worth asking for (`model.promises.text_means`)
     counts_are_told: bool = True
     #: basic.get is answered, so that a barrier may use it

@@ -11,10 +11,21 @@ from collections.abc import Mapping
 from amqpspec.model.promises.text_contradictions import BROKER_J, LAVINMQ, RABBITMQ
 from amqpspec.model.promises.text_values import TextChoice, Value
 
-COUNTS, GET = "queue-counts", "basic-get"
+ROUND_TRIP, COUNTS, GET = "round-trip", "queue-counts", "basic-get"
 
 #: The first value is the one that the text allows, the second one that of a broker that lacks it.
 MEANS: tuple[TextChoice, ...] = (
+    TextChoice(
+        ROUND_TRIP,
+        "the exchange amq.direct",
+        'class exchange: "The server MUST, in each virtual host, pre-declare at least two direct exchange instances: '
+        'one named "amq.direct", …"',
+        ("EXCHANGE-002",),
+        (
+            Value("there", "is there from the beginning", (RABBITMQ, BROKER_J, LAVINMQ)),
+            Value("missing", "is not there", right=False, text={"predeclared_are_there": False}),
+        ),
+    ),
     TextChoice(
         COUNTS,
         "the number of messages in queue.declare-ok",

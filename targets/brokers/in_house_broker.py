@@ -48,6 +48,10 @@ class InHouseBroker:
         """The last that the broker wrote, where it was started here."""
         return self._started.last_lines() if self._started is not None else ()
 
+    def why_it_ended(self) -> str:
+        """A clause, where it was started here and has ended."""
+        return self._started.why_it_ended() if self._started is not None else ""
+
     def operator(self) -> Operator | None:
         if self.file.operator is None:
             return None

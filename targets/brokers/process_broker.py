@@ -33,6 +33,7 @@ from amqpspec.targets.errors import OperatorError
 
 _BRIEFLY = 0.5  # seconds for a broker to show that it is there before another one is started
 _STOP_TIMEOUT = 10.0  # seconds from the polite signal to the other
+_LAST_WORDS = 2.0  # seconds in which a broker ends that has hung up on a client, and says why
 _OPERATOR_TIMEOUT = 60.0  # seconds for one call of rabbitmqctl
 
 
@@ -107,6 +108,18 @@ class ProcessBroker:
         traceback: TracebackType | None,
     ) -> None:
         self._end()
+
+    def why_it_ended(self) -> str:
+        """A clause for a broker that has hung up on a client; "": it goes on."""
+        process = self._process
+        if process is None:
+            return ""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=_LAST_WORDS)
+        if process.returncode is None:
+            return ""
+        self.last_lines()
+        return f"ended with exit status {process.returncode}{self._log.quote()}"
 
     def last_lines(self) -> tuple[str, ...]:
         """The last that the broker wrote; of one that has ended, to its end."""

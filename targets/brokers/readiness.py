@@ -30,13 +30,15 @@ class BrokerUnavailable(TargetError):
 
 
 class LogMemory:
-    """What to quote of a broker's log when it fails: the first line about an error, else the last line."""
+    """What to quote of a broker's log when it fails: the first line about its end, or about an error, else the last."""
 
     #: Last lines that are kept, and characters of each.
     LINES, LONGEST = 12, 300
+    #: What tells most comes first.
+    TELLING = ("panic", "fatal", "error")
 
     def __init__(self) -> None:
-        self._first_error = ""
+        self._first: dict[str, str] = {}
         self._last = ""
         self._lines: deque[str] = deque(maxlen=self.LINES)
 
@@ -47,12 +49,13 @@ class LogMemory:
         for line in filter(None, map(str.strip, text.splitlines())):
             self._last = line
             self._lines.append(line[: self.LONGEST])
-            if not self._first_error and "error" in line.lower():
-                self._first_error = line
+            for word in self.TELLING:
+                if word in line.lower():
+                    self._first.setdefault(word, line)
 
     def quote(self) -> str:
         """A clause to append to a message; empty for a broker that said nothing."""
-        line = self._first_error or self._last
+        line = next((self._first[word] for word in self.TELLING if word in self._first), self._last)
         return f"; it said: {line[:200]}" if line else ""
 
 

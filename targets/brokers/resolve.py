@@ -20,6 +20,7 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Table
 from amqpspec.targets.address import Address, logged_in, parse_address
 from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from amqpspec.targets.client.handshake import Tune
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.clock import COMMON, Clock
@@ -59,6 +60,29 @@ class LoggingBroker(RunningBroker, Protocol):
     """It knows what it wrote."""
 
     def last_lines(self) -> tuple[str, ...]: ...
+
+
+@runtime_checkable
+class EndingBroker(RunningBroker, Protocol):
+    """It knows whether it has ended."""
+
+    def why_it_ended(self) -> str: ...
+
+
+def met(broker: RunningBroker) -> tuple[Table, Tune]:
+    """`introduction` of a broker that was just started: where it ends instead, that is what is wrong.
+
+    Raises `TargetError`.
+    """
+    address = broker.address
+    try:
+        return introduction(address)
+    except TargetError as error:
+        why = broker.why_it_ended() if isinstance(broker, EndingBroker) else ""
+        if not why:
+            raise
+        hint = "" if address.heartbeat else " without heartbeats (an address that ends in ?heartbeat=60 has them)"
+        raise BrokerUnavailable(f"{address}: when a client logged in{hint}, the broker {why}") from error
 
 
 def last_lines_of(broker: RunningBroker) -> tuple[str, ...]:

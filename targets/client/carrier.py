@@ -31,6 +31,10 @@ class Carrier(Protocol):
         """Make the TCP connection, and no step of the handshake. Raises `TargetUnreachable`."""
         ...
 
+    def end_output(self, name: str) -> None:
+        """Close our side of the TCP connection: nothing more is sent there, what comes is received. Nobody sees it."""
+        ...
+
     def leave(self, name: str) -> None:
         """Give up a connection on which everything was said, so that its name can be used again. Nobody sees it."""
         ...

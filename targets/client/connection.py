@@ -30,6 +30,8 @@ class Connection:
         self.ended = False
         #: … and the caller has been told
         self.end_delivered = False
+        #: nothing is written any more
+        self.is_output_over = False
         #: no heartbeats are sent, whatever was agreed
         self.is_silent = False
         #: called once, when it is over
@@ -81,7 +83,7 @@ class Connection:
 
     def write(self, octets: memoryview) -> memoryview:
         """Write what can be written now; what is left. An error ends the connection, and leaves nothing."""
-        if self.ended:
+        if self.ended or self.is_output_over:
             return octets[:0]
         try:
             written = self.stream.write(octets)
@@ -95,6 +97,12 @@ class Connection:
         if written:
             self._last_write = self.now()
         return octets[written:]
+
+    def end_output(self) -> None:
+        """Nothing more is written, no heartbeats either; what the broker still says is read."""
+        self.is_output_over = self.is_silent = True
+        if not self.ended:
+            self.stream.end_output()
 
     def end(self, reason: str) -> None:
         """Close, and put socket.closed with this reason into the inbox, unless it is over already."""

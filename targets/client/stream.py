@@ -63,6 +63,11 @@ class Stream:
     def wait_writable(self, deadline: float) -> bool:
         return _wait(self._socket, select.POLLOUT, deadline)
 
+    def end_output(self) -> None:
+        """Tell the other side that nothing more comes, and go on reading. TLS is not told: it would read no more."""
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(self._socket, socket.SHUT_WR)
+
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.close()

@@ -71,7 +71,7 @@ class WireClient:
         name: str,
         *,
         client_properties: Table | None = None,
-        heartbeat: int = 0,
+        heartbeat: int | None = None,
         frame_max: int | None = None,
         channel_max: int | None = None,
         user: str | None = None,
@@ -81,7 +81,8 @@ class WireClient:
     ) -> None:
         """Connect and shake hands up to connection.open-ok, in `timeout` seconds. Raises `TargetError`.
 
-        Limits that are given are sent as they are, also where the broker offered less. On an error nothing is
+        Limits that are given are sent as they are, also where the broker offered less; `heartbeat` without a number is
+        the address's. On an error nothing is
         left open, and the observer has seen what was exchanged.
         """
         self._connections.check_free(name)
@@ -91,7 +92,8 @@ class WireClient:
             password=self._address.password if password is None else password,
             vhost=self._address.vhost if vhost is None else vhost,
         )
-        wishes = Wishes(client_properties, heartbeat, frame_max, channel_max)
+        wished = address.heartbeat if heartbeat is None else heartbeat
+        wishes = Wishes(client_properties, wished, frame_max, channel_max)
         deadline = time.monotonic() + timeout
         connection = Connection(name, connect(address, deadline, self._tls_context), deque(), self._now)
         too_late = f"{address} did not complete the handshake within {timeout:g} s"
@@ -124,6 +126,11 @@ class WireClient:
         self._connections.let_go()
         self._observe(SocketEvent(name, 0, "socket.silence", {}, sent=True), self._now())
         connection.is_silent = True
+
+    def end_output(self, name: str) -> None:
+        """Close our side of the TCP connection, as who has got a close-ok does. Nobody sees it."""
+        self._connections.let_go()
+        self._connections.named(name).end_output()
 
     def leave(self, name: str) -> None:
         """End a TCP connection on which everything was said, so that the name can be used again. Nobody sees it."""
@@ -179,12 +186,12 @@ class WireClient:
         """Stamp the frame's time, show it to the observer, write it; if there is `more` to come on the connection at
         once, together with that.
 
-        If the connection turns out to be over, its socket.closed waits in `receive`. Once that was returned,
-        what is sent there is ignored and not observed. Raises `EncodingError` for what no octets can express,
-        `ValueError` for a name that was never opened.
+        If the connection turns out to be over, its socket.closed waits in `receive`. Once that was returned, or
+        behind `end_output`, what is sent there is ignored and not observed. Raises `EncodingError` for what no octets
+        can express, `ValueError` for a name that was never opened.
         """
         connection = self._connections.named(event.connection)
-        if connection.end_delivered:
+        if connection.end_delivered or connection.is_output_over:
             return
         octets = encode(event, connection.session.tune.frame_max)
         self._observe(as_understood(event), self._now())

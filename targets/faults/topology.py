@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.queues import Message
+from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, Method, Table
+from amqpspec.model.rules.connection.closing import fail
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
@@ -47,6 +50,19 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
         return
     proceed(altered(method, exchange=f"as-{name}"))
     broker.exchanges[name] = replace(broker.exchanges.pop(f"as-{name}"), name=name)
+
+
+@on_input(
+    "predeclared-missing", "EXCHANGE-002", "There is no amq.direct, and none of the others that are to be there.",
+    "exchange.declare",
+)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    channel = broker.channel(method.connection, method.channel)
+    name = method.arguments.get("exchange", "")
+    if name.startswith("amq.") and channel.state is ChannelState.OPEN:
+        fail(broker, channel, method, ProtocolError("EXCHANGE-005", 404, f"no exchange '{name}' in vhost '/'"))
+    else:
+        proceed(method)
 
 
 @on_input(

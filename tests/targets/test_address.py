@@ -59,7 +59,9 @@ def test_accepted(text: str, expected: Address) -> None:
         ("amqp://u:SECRET%ff@h", "password"),
         ("amqp://u%f:SECRET@h", "user"),
         ("amqp://u:SECRET@h/%", "virtual host"),
-        ("amqp://u:SECRET@h/v?heartbeat=1", "query"),
+        ("amqp://u:SECRET@h/v?channel_max=1", "query"),
+        ("amqp://u:SECRET@h/v?heartbeat=", "heartbeat"),
+        ("amqp://u:SECRET@h/v?heartbeat=65536", "heartbeat"),
         ("amqps://u:SECRET@h/v?verify=no", "query"),
         ("amqp://u:SECRET@h?cacertfile=/ca.pem", "query"),
         ("amqps://u:SECRET@h?keyfile=/key.pem", "keyfile"),
@@ -107,6 +109,13 @@ def test_any_text_is_an_address_or_an_error(text: str) -> None:
             assert "\n" not in str(error)
         else:
             assert 0 < address.port < 65536 and address.host
+
+
+@pytest.mark.parametrize("text", ["amqp://u@h:5672/v?heartbeat=60", "amqps://u@h:5671/v?heartbeat=60"])
+def test_heartbeat(text: str) -> None:
+    address = parse_address(text)
+    assert address.heartbeat == 60 and address.vhost == "v"
+    assert str(address) == text
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,8 @@ def _answer_declare(
     }
     effect: QueueNamed | CountsTold = QueueNamed(queue) if generated else CountsTold(queue)
     # a wrong number is the doing of whatever changed it last
-    blame = {"message_count": missed(queue, broker.latest) or queue.reason, "consumer_count": "QUEUE-001"}
+    changed_by = queue.miscounted or missed(queue, broker.latest) or queue.reason
+    blame = {"message_count": changed_by, "consumer_count": "QUEUE-001"}
     if requirement == "QUEUE-028":
         blame["queue"] = requirement
     elif requirement == "QUEUE-018":
@@ -282,7 +283,8 @@ def purge(broker: Broker, channel: Channel, method: Method) -> None:
     broker.remove_ready(queue, "QUEUE-024")
     queue.held_when_purged += _unacknowledged(broker, queue)
     broker.touch(channel, queue, keeps_state=False)
-    answer(broker, channel, method, "queue.purge-ok", {"message_count": between(low, high)}, "QUEUE-024")
+    blame = {"message_count": queue.miscounted or "QUEUE-024"}
+    answer(broker, channel, method, "queue.purge-ok", {"message_count": between(low, high)}, "QUEUE-024", blame=blame)
 
 
 def delete(broker: Broker, channel: Channel, method: Method) -> None:
@@ -311,7 +313,7 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
     effect = None
     if queue is not None and tags:
         effect = DeletionAnswered(channel.key, tags, crossed_by_cancel(queue))
-    blame = {"message_count": "QUEUE-024"}
+    blame = {"message_count": (queue.miscounted if queue is not None else "") or "QUEUE-024"}
     counted = {"message_count": count}
     answer(broker, channel, method, "queue.delete-ok", counted, requirement, blame=blame, effect=effect)
     if queue is not None:

@@ -12,7 +12,7 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.dialects.settled import with_choices
-from amqpspec.model.promises.text_means import COUNTS, GET
+from amqpspec.model.promises.text_means import COUNTS, GET, ROUND_TRIP
 from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
@@ -23,13 +23,18 @@ from tests.end_to_end.runs import run_suite
 
 @pytest.mark.parametrize(
     ("fault", "settled"),
-    [(None, {}), ("counts-untold", {COUNTS: "untold"}), ("get-unknown", {GET: "unknown"})],
+    [
+        (None, {}),
+        ("predeclared-missing", {ROUND_TRIP: "missing"}),
+        ("counts-untold", {COUNTS: "untold"}),
+        ("get-unknown", {GET: "unknown"}),
+    ],
 )
 def test_the_profile_tells_what_a_broker_lacks(fault: str | None, settled: dict[str, str]) -> None:
     with EmbeddedBroker(AMQP_0_9_1, fault=fault) as broker:
         description = TargetDescription("embedded", "a broker", "0", AMQP_0_9_1.name)
         target = TargetUnderTest(broker.address, description, deadline=0.5, capabilities=frozenset())
-        profile = measure(target, choices=(COUNTS, GET), extensions=())
+        profile = measure(target, choices=(ROUND_TRIP, COUNTS, GET), extensions=())
     assert profile.settled == settled
     assert [each.choice.name for each in profile.choices if not each.is_right] == list(settled)
 
@@ -37,6 +42,7 @@ def test_the_profile_tells_what_a_broker_lacks(fault: str | None, settled: dict[
 @pytest.mark.parametrize(
     ("fault", "choice", "blamed"),
     [
+        ("predeclared-missing", {ROUND_TRIP: "missing"}, {"EXCHANGE-002"}),
         ("counts-untold", {COUNTS: "untold"}, {"QUEUE-001"}),
         ("get-unknown", {GET: "unknown"}, {"GET-001", "GET-002"}),
     ],
@@ -46,7 +52,8 @@ def test_nothing_else_is_taken_for_a_failure(
 ) -> None:
     dialect = with_choices(AMQP_0_9_1, choice)
     result = run_suite(
-        "embedded", tmp_path, only=["QUEUE-00", "PUBLISH-00", "GET", "ACK-01"], sequences=10, deadline=0.5,
+        "embedded", tmp_path, only=["QUEUE-00", "EXCHANGE-002", "PUBLISH-00", "GET", "ACK-01"],
+        sequences=10, deadline=0.5,
         dialect=AMQP_0_9_1, judged_by=dialect.name, fault=FAULTS[fault], shrinking_time=1.0, fast_forward=True,
     )  # fmt: skip
     assert {found.failure.requirement for found in result.failures} <= blamed
@@ -64,7 +71,7 @@ def test_a_message_that_is_lost_is_no_count_that_is_untold() -> None:
     with EmbeddedBroker(AMQP_0_9_1, fault=chapter.faults["published-lost"]) as broker:
         description = TargetDescription("embedded", "a broker", "0", AMQP_0_9_1.name)
         target = TargetUnderTest(broker.address, description, deadline=0.5, capabilities=frozenset())
-        profile = measure(target, choices=(COUNTS, GET), extensions=())
+        profile = measure(target, choices=(ROUND_TRIP, COUNTS, GET), extensions=())
     assert profile.settled == {}
 
 

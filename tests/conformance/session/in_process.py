@@ -39,6 +39,9 @@ class InProcess:
         self._open[name] = None
         self._say(SocketEvent(name, 0, "socket.open", {}, sent=True))
 
+    def end_output(self, name: str) -> None:
+        pass
+
     def leave(self, name: str) -> None:
         self._end(name)
 

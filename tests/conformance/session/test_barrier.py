@@ -59,7 +59,7 @@ class Constants:
     def is_open(self, channel: ChannelKey) -> bool:
         return channel in self._answers.get("open", (A1, B1))
 
-    def flush(self, channel: ChannelKey) -> Method:
+    def flush(self, channel: ChannelKey, exchange: str) -> Method:
         return Method(*channel, "basic.qos", {"prefetch_count": 0}, sent=True)
 
     def unprocessed(self) -> list[ChannelKey]:

@@ -7,6 +7,7 @@ from amqpspec.conformance.session.patience import (
     FADING,
     FLOOR,
     IN_VAIN,
+    LONGEST_LOGIN,
     LOW_FLOOR,
     MANY_IN_VAIN,
     MULTIPLE,
@@ -126,3 +127,20 @@ def test_a_target_that_is_started_again_is_taken_to_be_as_fast_as_it_was(patienc
     again.waited(0.2)
     assert again.deadline == MULTIPLE * 0.2
     assert Patience(5.0).renewed().deadline == 5.0
+
+
+def test_logins_are_slow_however_fast_other_answers_are(patience: Patience) -> None:
+    assert patience.login_deadline == 5.0
+    patience.waited_for_login(0.4)
+    for _ in range(ENOUGH_ANSWERS):
+        patience.waited(0.001)
+    in_vain(patience, MANY_IN_VAIN)
+    assert patience.deadline == LOW_FLOOR
+    assert patience.login_deadline == MULTIPLE * 0.4
+    assert patience.generous(1.0, 2.0) == MULTIPLE * 0.4, "a fresh connection is logged in as well"
+
+
+def test_a_login_that_took_long_at_first_is_known_from_the_beginning() -> None:
+    assert Patience(5.0, login=1.0).login_deadline == MULTIPLE
+    assert Patience(5.0, login=1.0).renewed().login_deadline == MULTIPLE
+    assert Patience(5.0, login=60.0).login_deadline == LONGEST_LOGIN * 5.0

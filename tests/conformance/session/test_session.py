@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -13,14 +13,20 @@ from typing import Any
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
+from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.session import Session, UnsendableCommand
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, read_trace
 from amqpspec.conformance.verdicts.events import CommandIssued, Event, EventObserved
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
 from amqpspec.model.promises.verdict import Shape, Verdict
+from amqpspec.model.protocol.methods import Method
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.embedded.connection import ClientConnection
+from amqpspec.targets.embedded.hooks import Chapter
+from amqpspec.targets.embedded.loop import Loop
+from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.targets.errors import TargetUnreachable
 from tests.patience import patience
 
@@ -166,6 +172,21 @@ def test_what_the_judge_takes_is_not_the_brokers_time(trace: TraceWriter, monkey
     assert [row for row in rows(trace) if row.get("mark") == "overdue"] == []
 
 
+def test_a_login_has_the_time_that_logins_take(trace: TraceWriter) -> None:
+    chapter = Chapter()
+
+    @chapter.on_output("untuned", "CONN-001", "", "connection.tune")
+    def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
+        return ()
+
+    patience = Patience(0.05, login=0.02)
+    with EmbeddedBroker(fault=chapter.faults["untuned"]) as target:
+        judgement = run(target, trace, "a.1 basic.qos 1", patience=patience)
+    assert [failure.detail for failure in judgement.failures] == ["connection.tune"]
+    waited = [row["waited"] for row in rows(trace) if row.get("mark") == "overdue"]
+    assert waited == [patience.login_deadline] and waited[0] > patience.deadline
+
+
 def test_a_broker_that_goes_away(trace: TraceWriter) -> None:
     with broker() as target:
         with Session(under_test(target, 0.5), trace, "s") as session:
@@ -177,6 +198,29 @@ def test_a_broker_that_goes_away(trace: TraceWriter) -> None:
         assert time.monotonic() - began < patience(15.0)
     assert session.finish().verdict is Verdict.FAIL
     assert "socket.closed" in session.finish().failures[0].observed
+
+
+def test_a_broker_that_takes_back_what_a_connection_held_when_the_client_hangs_up(
+    trace: TraceWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen of LavinMQ: it answers connection.close, and does the rest when the client has closed the TCP connection."""
+    handle = Loop._handle
+
+    def answer_only(loop: Loop, client: ClientConnection, item: Any) -> None:
+        if getattr(item, "name", "") == "connection.close":
+            client.send(Method(client.name, 0, "connection.close-ok", {}, sent=False))
+            client.flush()
+        else:
+            handle(loop, client, item)
+
+    monkeypatch.setattr(Loop, "_handle", answer_only)
+    with broker() as target:
+        judgement = run(
+            target, trace, "a.1 queue.declare q exclusive", "b.1 queue.declare r", "b.1 basic.publish r",
+            "a.1 basic.get r", "a connection.close", "b.1 basic.get r", "b.2 queue.declare q passive",
+        )  # fmt: skip
+    assert judgement.verdict is Verdict.PASS, judgement.failures
+    assert judgement.exercised["QUEUE-020"], "the exclusive queue is gone"
 
 
 def test_a_broker_that_is_not_there(trace: TraceWriter) -> None:

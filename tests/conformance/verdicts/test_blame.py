@@ -47,7 +47,7 @@ def test_what_the_text_leaves_open_and_nobody_can_follow_is_no_error() -> None:
         ("CONN-017", Shape.UNEXPECTED, "socket.closed", "CONN-020"),
         ("PERMISSION-001", Shape.UNEXPECTED, "channel.close in place of queue.bind-ok", "BIND-001"),
         # seen of LavinMQ
-        ("CONN-017", Shape.MISSING, "socket.closed", "CONN-020"),
+        ("CONN-017", Shape.MISSING, "socket.closed", "CONN-028"),
         ("CANCEL-010", Shape.UNEXPECTED, "basic.cancel", "CANCEL-001"),
         # seen of OtterMQ
         ("CONN-010", Shape.MISSING, "connection.tune", "CONN-001"),

@@ -14,6 +14,7 @@ from amqpspec.targets.address import Address
 from amqpspec.targets.brokers import process_broker
 from amqpspec.targets.brokers.process_broker import ProcessBroker
 from amqpspec.targets.brokers.readiness import BrokerUnavailable, answers_amqp
+from amqpspec.targets.brokers.resolve import met
 
 # Answers every connection with the opening of a connection.start frame, after it started a child.
 LISTENER = """
@@ -107,3 +108,38 @@ def test_who_is_not_open_yet_is_waited_for(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(process_broker, "wait_until_open", wait)
     with ProcessBroker(executable(tmp_path, LISTENER)) as broker:
         assert waited == [broker.address.port]
+
+
+# Wants heartbeats, as a broker does that gives their interval to a timer.
+NEEDS_HEARTBEATS = """
+import os, sys, threading
+from amqpspec import EmbeddedBroker
+from amqpspec.targets.embedded.hooks import Chapter
+
+chapter = Chapter()
+
+@chapter.on_input("dies", "CONN-001", "", "connection.tune-ok")
+def _(broker, method, proceed):
+    if not method.arguments["heartbeat"]:
+        print("an error that is none", "panic: non-positive interval", sep=os.linesep, flush=True)
+        os._exit(2)
+    proceed(method)
+
+broker = EmbeddedBroker(port=int(os.environ["AMQPSPEC_PORT"]), fault=chapter.faults["dies"])
+broker.serve_forever(lambda address: None)
+"""
+
+
+def test_one_that_ends_at_the_login_is_quoted_and_says_what_may_help(tmp_path: Path) -> None:
+    path = executable(tmp_path, NEEDS_HEARTBEATS)
+    with ProcessBroker(path) as broker, pytest.raises(BrokerUnavailable) as caught:
+        met(broker)
+    said = str(caught.value)
+    assert "exit status 2" in said and "panic: non-positive interval" in said and "?heartbeat=60" in said
+
+
+def test_one_that_wants_heartbeats_is_met_where_the_address_asks_for_them(tmp_path: Path) -> None:
+    path = executable(tmp_path, NEEDS_HEARTBEATS)
+    with ProcessBroker(path, address=lambda port: Address("127.0.0.1", port, heartbeat=60)) as broker:
+        _, limits = met(broker)
+    assert limits.heartbeat == 60

@@ -16,6 +16,7 @@ LINES: dict[str, str] = {
         a.1 queue.declare q
         a.1 basic.get q
     """,
+    "predeclared-missing": "a.1 exchange.declare amq.direct direct durable",
     "delete-unanswered": """
         a.1 queue.declare q
         a.1 queue.delete q

@@ -36,6 +36,16 @@ def test_when_the_consumer_is_not_counted_any_more_the_message_is_there_for_good
     assert talk.acceptor.verdict is Verdict.FAIL
 
 
+def test_a_message_that_is_counted_is_not_lost_as_the_consumer_is_counted_still() -> None:
+    """Seen of dispatchd: a consumer outlives its channel."""
+    talk = counted(left_with_a_message(), 1, 1)
+    talk.acceptor.overdue()
+    assert talk.failure.identity == "QUEUE-001|missing frame|consumers gone"
+    missing = counted(left_with_a_message(), 0, 1)
+    missing.acceptor.overdue()
+    assert missing.failure.detail == "messages ready"
+
+
 @pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
 def test_who_is_not_told_of_the_end_of_a_queue_may_be_handed_what_was_under_way(kind: str) -> None:
     talk = declared(kind).send("b.1 basic.qos 5").see("b.1", "basic.qos-ok")
