@@ -6,11 +6,17 @@ unknown tag in silence, and settles with `multiple` all that is outstanding.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import ChannelState
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.owed import Expected
+from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
+from amqpspec.model.protocol.patterns import between
+from amqpspec.model.rules.inputs import process
 
 
 def _settles_nothing(broker: Broker, method: Method) -> bool:
@@ -26,6 +32,39 @@ def _ignore(broker: Broker, method: Method) -> None:
     """Nothing comes of it."""
 
 
+def _held_of(broker: Broker, queue: Queue | None) -> list[tuple[Channel, int]]:
+    return [
+        (channel, tag)
+        for channel in broker.channels.values()
+        for tag, entry in channel.unacknowledged.items()
+        if entry.queue is queue
+    ]
+
+
+def _purges_what_is_held(broker: Broker, method: Method) -> bool:
+    channel = broker.channels.get((method.connection, method.channel))
+    if channel is None or channel.state is not ChannelState.OPEN:
+        return False
+    return bool(_held_of(broker, broker.queues.get(method.arguments.get("queue", ""))))
+
+
+def _purge_all(broker: Broker, method: Method) -> None:
+    """What is held is as if its queue were gone: it may be settled, and nothing comes back."""
+    queue = broker.queues[method.arguments["queue"]]
+    channel = broker.channels[(method.connection, method.channel)]
+    held = _held_of(broker, queue)
+    low, high = broker.ready_range(queue)
+    process(broker, method)
+    if channel.state is not ChannelState.OPEN:
+        return
+    gone = Queue(queue.name, queue.type, deleted=True)
+    for holder, tag in held:
+        holder.unacknowledged[tag] = replace(holder.unacknowledged[tag], queue=gone)
+    queue.held_when_purged -= len(held)
+    if channel.owed and isinstance(owed := channel.owed[-1], Expected) and owed.method == "queue.purge-ok":
+        owed.arguments["message_count"] = between(low + len(held), high + len(held))
+
+
 HABITS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="unknown-tag-is-ignored",
@@ -37,6 +76,18 @@ HABITS: tuple[DefectTransition, ...] = (
         methods=("basic.ack", "basic.nack", "basic.reject"),
         applies=_settles_nothing,
         process=_ignore,
+        is_steady=True,
+    ),
+    DefectTransition(
+        name="purge-takes-what-is-held",
+        requirement="QUEUE-024",
+        strength=Strength.PROMISED,
+        statement="A purge deletes what is delivered and not acknowledged as well, and counts it.",
+        source="seen of Qpid Broker-J 9.2.1 (AbstractQueue.clearQueue)",
+        dialects=(),
+        methods=("queue.purge",),
+        applies=_purges_what_is_held,
+        process=_purge_all,
         is_steady=True,
     ),
 )

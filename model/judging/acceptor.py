@@ -302,9 +302,10 @@ class Acceptor:
                 raise TooManyExplanations
             # only a known defect explains it
             assert best is not None or flawed
-            culprit, mismatches = best or flawed[0]
             defect = survivors[0].defect
             assert defect is not None
+            # what has no name of its own is told as what the law says of it
+            culprit, mismatches = flawed[0] if flawed and not defect.is_excuse else best or flawed[0]
             self._record_defect(culprit.broker, event, mismatches, defect)
             self.explanations = merged(survivors)
             self._go_on_from_defect()

@@ -39,6 +39,20 @@ def test_what_is_behind_an_unknown_tag_that_is_ignored_is_judged() -> None:
     assert lost.acceptor.refuted == frozenset()
 
 
+@pytest.mark.known_defects
+def test_what_a_purge_took_from_its_holder_is_not_missed() -> None:
+    talk = Conversation("amqp-0-9-1").send("b.1 queue.declare q")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.send("b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2").rest()
+    talk.send("a.1 basic.get q").got("a.1", 1, "m1", left=1).rest()
+    talk.send("b.1 queue.purge q").see("b.1", "queue.purge-ok", message_count=2).rest()
+    assert (talk.failure.requirement, talk.failure.detail) == ("QUEUE-024", "queue.purge-ok message-count")
+    talk.send("a.1 basic.reject 1 requeue").rest()
+    talk.send("b.1 basic.get q")
+    assert len(talk.fork().see("b.1", "basic.get-empty").rest().acceptor.failures) == 1
+    assert len(talk.got("b.1", 1, "m1", left=0, redelivered=True).acceptor.failures) == 2
+
+
 def test_rabbitmq_has_no_habits() -> None:
     assert holding("rabbitmq-4.3").acceptor.finished
 
