@@ -68,7 +68,7 @@ from amqpspec.model.protocol.methods import Method
 def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatches:
     """CONFIRM-003: each publish once; `multiple` means all that are still open up to the tag."""
     numbers = _confirmed(channel, method)
-    if amiss := _not_open(channel, method, numbers):
+    if amiss := _not_open(broker, channel, method, numbers):
         return amiss
     tag, unconfirmed = method.arguments.get("delivery_tag", 0), channel.unconfirmed
     channel.selected_untold = False
@@ -100,7 +100,7 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
 def is_owed(broker: Broker, channel: Channel, method: Method) -> bool:
     """Is there nothing wrong with the confirm, as far as the channel has come?"""
     numbers = _confirmed(channel, method)
-    return not _not_open(channel, method, numbers) and not _wrong(broker, channel, method, numbers)
+    return not _not_open(broker, channel, method, numbers) and not _wrong(broker, channel, method, numbers)
 
 
 def _confirmed(channel: Channel, method: Method) -> list[int]:
@@ -111,10 +111,13 @@ def _confirmed(channel: Channel, method: Method) -> list[int]:
     return [tag] if tag in unconfirmed else []
 
 
-def _not_open(channel: Channel, method: Method, numbers: Sequence[int]) -> Mismatches:
+def _not_open(broker: Broker, channel: Channel, method: Method, numbers: Sequence[int]) -> Mismatches:
     tag = method.arguments.get("delivery_tag", 0)
     if not numbers or tag > channel.published:
-        return unexpected(_misnumbered(channel, tag), f"{method.name} of a publish that is not open")
+        # what is confirmed again stays confirmed; but of RabbitMQ's defects each knows how it goes on
+        is_clear = not broker.dialect.extensions and 0 < tag <= channel.published
+        detail = f"{method.name} of a publish that is not open"
+        return (Mismatch(_misnumbered(channel, tag), Shape.UNEXPECTED, detail, not is_clear),)
     for owed in channel.owed if method.name == "basic.ack" else ():
         if isinstance(owed, Expected) and owed.publish and owed.publish in numbers:
             return unexpected("CONFIRM-009", f"{method.name} before basic.return")

@@ -68,3 +68,19 @@ def test_a_message_that_comes_before_earlier_ones_is_gone_from_where_it_was() ->
     for tag, body, left in ((2, "m1", 1), (3, "m3", 0)):
         talk.send("a.1 basic.get q").got("a.1", tag, body, left).rest()
     assert len(talk.acceptor.failures) == 1 and not talk.acceptor.finished
+
+
+def test_what_is_confirmed_again_stays_confirmed() -> None:
+    talk = Conversation("amqp-0-9-1+publisher_confirms")
+    talk.send("a.1 confirm.select").see("a.1", "confirm.select-ok").rest()
+    talk.send("a.1 basic.publish nowhere body=m1").confirm("a.1", 1).confirm("a.1", 1).rest()
+    assert [each.detail for each in talk.acceptor.failures] == ["basic.ack of a publish that is not open"]
+    talk.send("a.1 basic.publish nowhere body=m2").confirm("a.1", 2).rest()
+    assert len(talk.acceptor.failures) == 1 and not talk.acceptor.finished
+
+
+def test_after_the_confirm_of_what_was_never_published_nobody_knows_what_is_numbered() -> None:
+    talk = Conversation("amqp-0-9-1+publisher_confirms")
+    talk.send("a.1 confirm.select").see("a.1", "confirm.select-ok").rest()
+    talk.send("a.1 basic.publish nowhere body=m1").confirm("a.1", 2)
+    assert talk.acceptor.finished
