@@ -23,7 +23,7 @@ from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from benchmarks.workload import VERSION, Workload
 
 KINDS = ("long", "many")
-LENGTHS = (30_000, 100_000, 300_000)
+LENGTHS = (10_000, 30_000, 100_000)
 #: Sequences that one search of a recording makes.
 SEARCHED = 500
 #: About what a sequence of the search has.

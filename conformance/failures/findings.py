@@ -17,7 +17,7 @@ from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.promises.versions import Version
 
 #: Seconds for shrinking all failures of a run, where nobody has said: as many as it took till then, within these.
-LEAST_TIME, MOST_TIME = 20.0, 40.0
+LEAST_TIME, MOST_TIME = 20.0, 30.0
 #: Seconds for shrinking one failure.
 SHRINKING_TIME = 20.0
 #: The same for one that takes time to show.
