@@ -157,7 +157,7 @@ class Runner:
             except TargetError as error:
                 raise_if_interrupted()
                 log = self._start_again(error)
-                self._record.note_loss(str(error), log, None)
+                self._record.losses.note(str(error), log, None)
         self._record.findings.leave_the_rest()
 
     def _start_again(self, error: TargetError) -> tuple[str, ...]:
@@ -184,7 +184,8 @@ class Runner:
                 return
             self._record.count(outcome)
         under_way = [*(each.name for each in suspects), *self._record.under_way.names]
-        failure = self._record.note_loss(str(error), log, None, under_way=under_way)
+        over = self._record.tally.sequences
+        failure = self._record.losses.note(str(error), log, None, under_way=under_way, over=over)
         self._stop_if_enough(failure, error)
 
     def _carry_out_asking(self, suspect: CommandSequence) -> CarriedOut | None:
@@ -210,7 +211,8 @@ class Runner:
             raise_if_interrupted()
             log = self._start_again(again)
             commands = [each for each in begun if each is not None]
-            failure = self._record.note_loss(str(again), log, suspect, commands, is_ended=None in begun)
+            is_ended, over = None in begun, self._record.tally.sequences
+            failure = self._record.losses.note(str(again), log, suspect, commands, is_ended=is_ended, over=over)
             self._record.count_judged(given_up(suspect, failure, self.target))
             self._stop_if_enough(failure, again)
             return None

@@ -13,7 +13,7 @@ from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import not_applicable
 from amqpspec.conformance.scenarios.scenario_files import is_scenario
 from amqpspec.conformance.session.cleanup import Made
-from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence
+from amqpspec.conformance.session.command_sequence import CarriedOut
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.under_way import UnderWay
 from amqpspec.conformance.verdicts.broken_rules import BrokenRules, Learned
@@ -25,7 +25,7 @@ from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.severity import rank
-from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.model.promises.verdict import Verdict
 
 
 class RunRecord:
@@ -105,21 +105,6 @@ class RunRecord:
         if judgement.requirement is not None and judgement.verdict in (Verdict.PASS, Verdict.FAIL):
             self._decided.add(judgement.sequence)
         tell(self._listeners, SequenceFinished(judgement))
-
-    def note_loss(
-        self,
-        reason: str,
-        log: Sequence[str],
-        sequence: CommandSequence | None,
-        commands: Sequence[Command] = (),
-        under_way: Iterable[str] = (),
-        *,
-        is_ended: bool = False,
-    ) -> Failure:
-        """The target was lost: `Losses.note`."""
-        return self.losses.note(
-            reason, log, sequence, commands, under_way, is_ended=is_ended, over=self.tally.sequences
-        )
 
     def _note_time(self, judgement: SequenceJudgement, seconds: float) -> None:
         """A sequence of the search is about many requirements: each has an equal part of its time."""
