@@ -63,6 +63,10 @@ class Losses:
         #: by method that is left out, once it has been lost often enough behind it, the identity of that failure
         self.avoided: dict[str, str] = {}
 
+    @property
+    def has_been_served(self) -> bool:
+        return self.served > 0
+
     def note(
         self,
         reason: str,

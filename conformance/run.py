@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from amqpspec.conformance.interruption import raise_if_interrupted, was_interrupted
@@ -84,6 +85,8 @@ class Runner:
         tell(self.listeners, RunStarted(self.target.description, self.options.seed, self.options.pace().mode, planned))
         lost: str | None = None
         try:
+            with suppress(TargetError):  # the sequences find out what it is that does not work
+                self._check_alive("the start")
             self._through_losses(lambda: self._run_all(scenarios))
             raise_if_interrupted()
             self._shrink_all()
@@ -176,13 +179,18 @@ class Runner:
     def _one_by_one(self, error: TargetError, log: Sequence[str]) -> None:
         """Find out which of the sequences that were under way when the target was lost does that: they are carried out
         one by one until one does it. Sequences that wait take too long for it; they are carried out with all others.
+        Where none does it, those are that were over before it was noticed.
         """
+        over_before = self._record.under_way.unproven
         suspects = [suspect for suspect in self._record.under_way.busy if not self._is_blocked(suspect)]
         for suspect in suspects:
             outcome = self._carry_out_asking(suspect)
             if outcome is None:
                 return
             self._record.count(outcome)
+        for suspect in over_before:
+            if self._record.blocking(suspect.commands) is None and self._carry_out_asking(suspect) is None:
+                return
         under_way = [*(each.name for each in suspects), *self._record.under_way.names]
         over = self._record.tally.sequences
         failure = self._record.losses.note(str(error), log, None, under_way=under_way, over=over)
@@ -194,7 +202,7 @@ class Runner:
         None: it does not, so that nothing is said of the suspect but that it ends the target, which is started again.
         """
         begun: list[Command | None] = []
-        watch = Watch(self.target.address)
+        watch = Watch(self.target.address, self._record.losses.has_been_served)
 
         def next_one(command: Command | None) -> None:
             if begun and command is not None:
@@ -213,7 +221,8 @@ class Runner:
             commands = [each for each in begun if each is not None]
             is_ended, over = None in begun, self._record.tally.sequences
             failure = self._record.losses.note(str(again), log, suspect, commands, is_ended=is_ended, over=over)
-            self._record.count_judged(given_up(suspect, failure, self.target))
+            if not self._record.under_way.is_over(suspect.name):
+                self._record.count_judged(given_up(suspect, failure, self.target))
             self._stop_if_enough(failure, again)
             return None
         return outcome
@@ -287,12 +296,13 @@ class Runner:
         return outcome.judgement
 
     def _check_alive(self, sequence: str) -> None:
-        """A target that let a deadline pass, or ended connections, may be gone for good."""
+        """A target that let a deadline pass, or ended connections, may be gone for good, or a part of it."""
+        losses = self._record.losses
         try:
-            check_alive(self.target.address, self._alive_time)
+            losses.served += check_alive(self.target.address, self._alive_time, losses.has_been_served)
         except TargetError as error:
             raise TargetUnreachable(f"behind {sequence}: {error}") from error
-        self._record.losses.served += 1
+        self._record.under_way.proven()
 
     @property
     def _alive_time(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 
 from amqpspec.conformance.language.command_file import CommandFile
@@ -13,8 +14,9 @@ from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.model.promises.choices import Dialect
+from amqpspec.targets.brokers.health import check_alive
 from amqpspec.targets.clock import COMMON
-from amqpspec.targets.errors import TargetError
+from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 #: Sequences that are carried out at one time: nearly all of the time goes into waiting.
 AT_ONCE = 6
@@ -33,6 +35,9 @@ class CarryingOut:
         self._trace = trace
         self._start_again = start_again
         self._patience = Patience(target.deadline, target.login_time)
+        self._has_served = _serves(target)
+        #: only one shows what it is that a part of the target does not survive
+        self._at_once = AT_ONCE
 
     def carry_out(self, files: Mapping[str, CommandFile], bases: Mapping[str, Dialect]) -> set[str]:
         """Carry out the files, each judged by its dialect. Gives the names of those that were carried out to their end.
@@ -43,6 +48,12 @@ class CarryingOut:
         left = list(files)
         while left:
             begun, lost = self._as_long_as_it_lasts(files, left, bases, done)
+            if lost is None and self._at_once > 1 and self._has_served and not _serves(self._target):
+                lost = TargetUnreachable(f"{self._target.address} serves no fresh connection any more")
+                self._at_once = 1
+                done -= begun
+                if self._start_again is not None:
+                    begun = set()
             left = [name for name in left if name not in begun]
             if lost is None:
                 continue
@@ -80,7 +91,7 @@ class CarryingOut:
         if self._target.clock is not COMMON:
             # whoever shares a clock with the broker takes turns
             rough, gentle = [*gentle, *rough], []
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with ThreadPoolExecutor(self._at_once) as pool:
             list(pool.map(carry_out, gentle))
         for name in rough:
             carry_out(name)
@@ -93,3 +104,12 @@ class CarryingOut:
         with Session(under, self._trace, SEQUENCE + name, seed=0, patience=self._patience) as session:
             for command in file.commands:
                 session.run(command)
+        if self._at_once == 1:
+            check_alive(target.address, has_served=self._has_served)
+
+
+def _serves(target: TargetUnderTest) -> bool:
+    """Does it serve a fresh connection, asked twice? Where nobody answers, who comes next is told so."""
+    with suppress(TargetError):
+        return check_alive(target.address) or check_alive(target.address)
+    return True

@@ -79,9 +79,13 @@ def measure(
 
 
 def _rows(place: Path) -> Mapping[str, list[TraceRow]]:
+    """By sequence. What was carried out again is what was seen last."""
     rows: dict[str, list[TraceRow]] = {}
     for row in read_trace(place):
-        rows.setdefault(row["sequence"].removeprefix(SEQUENCE), []).append(row)
+        name = row["sequence"].removeprefix(SEQUENCE)
+        if row["kind"] == "start":
+            rows[name] = []
+        rows[name].append(row)
     return rows
 
 

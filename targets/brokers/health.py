@@ -20,16 +20,22 @@ _BODY = b"alive"
 _ENDS = ("channel.close", "connection.close", "socket.closed", "socket.garbage")
 
 
-def check_alive(address: Address, time_limit: float = TIME_LIMIT) -> None:
+def check_alive(address: Address, time_limit: float = TIME_LIMIT, has_served: bool = False) -> bool:
     """Connect, declare a queue and delete it. Raises `TargetError` if the broker does not get through it in time.
 
+    False: it refuses, but it answers. Where it `has_served` a fresh connection before, a part of it is gone by now: it
+    is asked a second time, and a second refusal raises `TargetUnreachable`.
     One that answers no queue.delete, and what comes behind it, has never learnt it, and is not gone.
     """
-    with _Visit(address, time_limit) as visit:
-        for method, arguments in (("channel.open", {}), ("queue.declare", visit.queue)):
-            if not visit.ask(method, arguments).name.endswith("-ok"):
-                return  # it refuses, but it answers
-        visit.delete()
+    for is_last in (False, True) if has_served else (True,):
+        with _Visit(address, time_limit) as visit:
+            refusal = visit.declare()
+            if refusal is None:
+                visit.delete()
+                return True
+        if is_last and has_served:
+            raise TargetUnreachable(f"{address} serves no fresh connection any more: {refusal}")
+    return False
 
 
 def is_alive(address: Address) -> bool:
@@ -46,9 +52,8 @@ def not_served(address: Address, gets: bool = True) -> str | None:
     `gets`: the broker knows basic.get. Raises `TargetError` if the broker does not answer any more.
     """
     with _Visit(address) as visit:
-        for method, arguments in (("channel.open", {}), ("queue.declare", visit.queue)):
-            if not (answer := visit.ask(method, arguments)).name.endswith("-ok"):
-                return _refused(method, answer)
+        if (wrong := visit.declare()) is not None:
+            return wrong
         wrong = visit.publish_and_get() if gets else None
         if wrong is None and (refusal := visit.delete()) is not None:
             wrong = _refused("queue.delete", refusal)
@@ -58,8 +63,9 @@ def not_served(address: Address, gets: bool = True) -> str | None:
 class Watch:
     """Asks a broker again and again whether it answers: on one connection, for as long as that lasts."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, has_served: bool = False) -> None:
         self._address = address
+        self._has_served = has_served
         self._visit: _Visit | None = None
 
     def __enter__(self) -> Self:
@@ -77,7 +83,7 @@ class Watch:
         if self._visit is not None and self._visit.is_served_again(time_limit):
             return
         self._leave()
-        check_alive(self._address, time_limit)
+        check_alive(self._address, time_limit, self._has_served)
         self._visit = _Visit(self._address, time_limit).__enter__()
         self._visit.ask("channel.open", {})
 
@@ -114,6 +120,13 @@ class _Visit:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._client.__exit__(kind, error, trace)
+
+    def declare(self) -> str | None:
+        """Open the channel and declare the queue. Gives the refusal, if there is one."""
+        for method, arguments in (("channel.open", {}), ("queue.declare", self.queue)):
+            if not (answer := self.ask(method, arguments)).name.endswith("-ok"):
+                return _refused(method, answer)
+        return None
 
     def is_served_again(self, time_limit: float) -> bool:
         """Declare one more queue, and delete it without being told. Raises `TargetUnreachable` where no answer comes;

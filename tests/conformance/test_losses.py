@@ -21,11 +21,15 @@ from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.verdicts.events import Event, SequenceFinished, ShrinkingStarted
 from amqpspec.conformance.verdicts.judgement import SERVES_ON, RunResult, TargetDescription
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Method, TraceEvent
+from amqpspec.model.rules.connection.closing import fail
 from amqpspec.reports.html import render_html
 from amqpspec.reports.junit import render_junit
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.embedded.hooks import Fault, Proceed
+from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.targets.errors import TargetUnreachable
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +40,8 @@ class Broker:
     """It is ended when a client sends what `ends_it` says."""
 
     def __init__(
-        self, stack: ExitStack, ends_it: Callable[[TraceEvent], bool], most: int = 100, fault: str | None = None
+        self, stack: ExitStack, ends_it: Callable[[TraceEvent], bool], most: int = 100,
+        fault: str | Fault | None = None,
     ) -> None:
         self.starts = 0
         self._fault = fault
@@ -55,10 +60,10 @@ class Broker:
         ends_it = self._ends_it
 
         class Ends(WireClient):
-            def send(self, event: TraceEvent, more: bool = False) -> None:  # type: ignore[override]
+            def send(self, event: TraceEvent, more: bool = False) -> None:
                 if ends_it(event):
                     broker.__exit__(None, None, None)
-                super().send(event, more)  # type: ignore[arg-type]
+                super().send(event, more)
 
         return TargetUnderTest(broker.address, DESCRIPTION, deadline=0.3, driver=Ends)
 
@@ -130,6 +135,33 @@ def test_the_third_loss_by_one_cause_ends_the_run(tmp_path: Path) -> None:
     (found,) = result.failures
     assert found.sequences == ENOUGH
     assert len(told) == len(set(told)), "it was not begun again and again"
+
+
+def stops_declaring(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    """Behind a basic.recover no queue can be declared any more."""
+    if method.name == "basic.recover":
+        broker.memory["stops"] = True
+    if method.name == "queue.declare" and "stops" in broker.memory:
+        channel = broker.channel(method.connection, method.channel)
+        fail(broker, channel, method, ProtocolError("CONN-010", 541, "noproc"))
+    else:
+        proceed(method)
+
+
+def test_a_broker_of_which_a_part_ended_is_started_again(tmp_path: Path) -> None:
+    """It answers, and serves nobody any more: what it refuses from then on is no failure."""
+    methods = frozenset({"basic.recover", "queue.declare"})
+    fault = Fault("part-ends", "SERVER-001", "A part of it ends.", methods, input_hook=stops_declaring)
+    with ExitStack() as stack, TraceWriter(tmp_path / "trace.jsonl") as trace:
+        broker = Broker(stack, lambda _: False, fault=fault)
+        options = RunOptions(("RECOVER-003", "ACK-003", "GET-006", "QUEUE-001"), 3, 0)
+        result = Runner(broker.start_again(), trace, options, [], broker).run()
+    assert result.lost is None and broker.starts == 3
+    (found,) = result.failures
+    assert found.failure.identity == f"{SERVES_ON}|missing frame|an answer behind basic.recover"
+    assert "serves no fresh connection any more: queue.declare" in found.failure.observed
+    passed = {each.id for each in result.requirements if each.verdict is Verdict.PASS}
+    assert {"ACK-003", "GET-006", "QUEUE-001"} <= passed
 
 
 def test_losses_far_from_each_other_end_no_run() -> None:

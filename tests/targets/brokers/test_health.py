@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.methods import Method
+from amqpspec.model.rules.connection.closing import fail
 from amqpspec.targets.brokers import health
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.brokers.health import Watch, check_alive, not_served
-from amqpspec.targets.errors import TargetError
+from amqpspec.targets.embedded.hooks import Fault, Proceed
+from amqpspec.targets.embedded.served_broker import ServedBroker
+from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 
 def test_a_sound_broker_serves_a_fresh_connection_and_keeps_nothing_of_it() -> None:
@@ -15,6 +20,11 @@ def test_a_sound_broker_serves_a_fresh_connection_and_keeps_nothing_of_it() -> N
         for _ in range(2):
             check_alive(broker.address)
             assert not_served(broker.address) is None
+
+
+def refuses(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    channel = broker.channel(method.connection, method.channel)
+    fail(broker, channel, method, ProtocolError("CONN-010", 541, "noproc"))
 
 
 @pytest.mark.parametrize(
@@ -46,6 +56,15 @@ def test_a_broker_that_is_gone_is_lost() -> None:
         not_served(address)
     with pytest.raises(TargetError):
         check_alive(address)
+
+
+def test_a_broker_of_which_a_part_is_gone_is_lost() -> None:
+    """One that never served a fresh connection only refuses."""
+    fault = Fault("refuses", "", "It refuses.", frozenset({"queue.declare"}), input_hook=refuses)
+    with EmbeddedBroker(fault=fault) as broker:
+        assert not check_alive(broker.address)
+        with pytest.raises(TargetUnreachable, match=r"serves no fresh connection any more: queue\.declare"):
+            check_alive(broker.address, has_served=True)
 
 
 def test_a_watch_goes_on_on_another_connection_and_says_when_there_is_none() -> None:
