@@ -7,6 +7,7 @@ A broker that this machine cannot run is never passed over in silence: its tests
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ from amqpspec.targets.brokers.docker_broker import DockerBroker
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from tests.scheduling import Scheduling, arrange, note_of_container
 from tests.tiers import Tiers, add_option
+
+os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "spark"))
 
 # how long an example takes says more of the machine than of the code
 settings.register_profile("amqpspec", deadline=None)
@@ -102,6 +105,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name in _brokers_of(item):
             item.add_marker(pytest.mark.broker(name))
     arrange(items)
+
+
+def pytest_collection_finish() -> None:
+    """The thousands of tests that were collected stay to the end: none is looked at again for being garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from datetime import date
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from amqpspec.conformance.verdicts.gate import Gate, through
 from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.defects.known_defects import is_as_known
+from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.docker_broker import DockerBroker
@@ -100,8 +102,9 @@ def test_rabbitmq_fails_only_where_documented(
         and (dialect, entry.id) not in NOT_DONE
     ]  # fmt: skip
     assert never == []
-    # what was seen live is what the recorded trace says
-    for rows in sequences(read_trace(directory)):
+    # what was seen live is what the recorded trace says: of each version another third of the sequences, as most are
+    # the same for all
+    for rows in islice(sequences(read_trace(directory)), list(DIALECTS).index(dialect) % 3, None, 3):
         live = rows[-1]
         again = judge(rows)
         said = (live["verdict"], len(live["failures"]))
@@ -112,10 +115,13 @@ def test_rabbitmq_fails_only_where_documented(
 def test_rabbitmq_same_verdicts_again(
     rabbitmq_4_3: DockerBroker, tmp_path: Path, run_of: Callable[[DockerBroker], tuple[RunResult, Path]]
 ) -> None:
-    """Of the scenarios, which come first; a search with another seed may find more."""
+    """Of the scenarios, which come first; a search with another seed may find more. What conformed is run again for
+    every second requirement.
+    """
     first, _ = run_of(rabbitmq_4_3)
     in_scenarios = {found.failure.requirement for found in first.failures if found.sequence.startswith("scenario ")}
-    second = run_suite(rabbitmq_4_3, tmp_path, seed=2, jobs=JOBS)
+    again = sorted({*in_scenarios, *list(requirements())[::2]})
+    second = run_suite(rabbitmq_4_3, tmp_path, only=again, seed=2, jobs=JOBS)
     by_chance = {found.failure.requirement for found in first.failures + second.failures if _is_by_chance(found)}
     assert in_scenarios - BY_CHANCE - by_chance == failed_requirements(second) - BY_CHANCE - by_chance
     assert len(by_chance) <= MOST_UNEXPLAINED, by_chance

@@ -1,7 +1,7 @@
 """What the search makes: how often each interesting thing happens, and that equal seeds make equal commands.
 
 The generator only looks at its plan, so no target is needed. Shares are those of sequences in which a thing happened at
-least once. `-s` prints them all.
+least once.
 """
 
 from __future__ import annotations
@@ -179,12 +179,6 @@ def _shares_of(
                 plan.carry_out(command)
         seen.update(happened)
     return {name: seen[name] / len(made) for name in questions}
-
-
-def test_print_the_shares() -> None:
-    for name, bound in BOUNDS.items():
-        print(f"{shares()[name]:6.0%}  (at least {bound:.1%})  {name}")
-    assert all(0 <= share <= 1 for share in shares().values())
 
 
 @pytest.mark.parametrize("name", BOUNDS)
