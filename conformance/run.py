@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from amqpspec.conformance.interruption import raise_if_interrupted, was_interrupted
+from amqpspec.conformance.interruption import raise_if_interrupted
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.losses import ENOUGH, Restarts, blocked, given_up
@@ -20,24 +20,21 @@ from amqpspec.conformance.scenarios.applicability import applicable, needs_opera
 from amqpspec.conformance.scenarios.configured_alike import configured_alike
 from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name, sequence_of
 from amqpspec.conformance.search_of_run import SearchOfRun
-from amqpspec.conformance.session.cleanup import Cleaner, clean_up
-from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
-from amqpspec.conformance.session.patience import Patience
+from amqpspec.conformance.session.cleanup import clean_up
+from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence
 from amqpspec.conformance.session.side_by_side import OneAtATime, longest_first, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.target_in_use import TargetInUse
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import Listener, RunFinished, RunStarted, SequenceStarted, tell
 from amqpspec.conformance.verdicts.judgement import RunResult, SequenceJudgement
 from amqpspec.conformance.workers import WorkerLost, Workers, workers_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.targets.brokers import health
-from amqpspec.targets.brokers.health import Watch, check_alive, is_alive, not_served
+from amqpspec.targets.brokers.health import not_served
 from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
-from amqpspec.targets.errors import OperatorError, TargetError, TargetUnreachable
+from amqpspec.targets.errors import TargetError, TargetUnreachable
 
-#: Seconds that a broker in good health may have at the least, to serve a fresh connection.
-ALIVE_TIME = 3.0
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
 
@@ -62,19 +59,19 @@ class Runner:
         listeners: Iterable[Listener] = (),
         restarts: Restarts | None = None,
     ) -> None:
-        self.target = target
         self.options = options
         self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
-        self._cleaner = Cleaner()
-        self._patience = Patience(target.deadline, target.login_time)
-        self._place = Place(target, trace, options.seed, options.pace, was_interrupted, self._patience, self._cleaner)
+        self._in_use = TargetInUse(target, trace, options, restarts)
         self._began = time.monotonic()
-        self._restarts = restarts
         self._record = RunRecord(target, options, self.listeners, self._run_again)
         self._search = SearchOfRun(
             dialect_named(target.description.dialect), options, self.listeners, self._record.under_way, self._take,
             self._is_blocked, self._record.is_enough, self._record.learned,
         )  # fmt: skip
+
+    @property
+    def target(self) -> TargetUnderTest:
+        return self._in_use.target
 
     def run(self) -> RunResult:
         """Run everything; the result is also the last event, which comes after an interruption as well."""
@@ -98,7 +95,7 @@ class Runner:
             lost = f"interrupted after {self._record.tally.sequences} sequences"
             raise
         finally:
-            self._cleaner.close()
+            self._in_use.cleaner.close()
             seconds = time.monotonic() - self._began
             result = self._record.result(self.target, seconds, lost, self._search.left_alone)
             tell(self.listeners, RunFinished(result))
@@ -107,12 +104,12 @@ class Runner:
     def _run_all(self, scenarios: Sequence[CommandFile]) -> None:
         """All that is not over yet."""
         left = [each for each in scenarios if not self._is_over(each)]
-        workers = workers_for(self._place, self.options, self._record.is_enough)
+        workers = workers_for(self._in_use.place, self.options, self._record.is_enough)
         try:
             with workers:
                 self._run_scenarios(left, workers)
                 if self.options.sequences and not self._record.is_enough():
-                    self._search.go_on(workers, self._place.carry_out, self.target.clock)
+                    self._search.go_on(workers, self._in_use.place.carry_out, self.target.clock)
         except TargetError:
             for outcome in workers.finished:
                 if not self._record.under_way.is_over(outcome.sequence.name) and _is_in_order(outcome):
@@ -164,15 +161,8 @@ class Runner:
         self._record.findings.leave_the_rest()
 
     def _start_again(self, error: TargetError) -> tuple[str, ...]:
-        """Gives the last that it had written."""
-        if self._restarts is None or (isinstance(error, OperatorError) and is_alive(self.target.address)):
-            raise error
-        log = self._restarts.last_lines()
-        self.target = self._restarts.start_again()
-        self._cleaner.close()
-        self._cleaner = Cleaner()
-        self._patience = self._patience.renewed()
-        self._place = replace(self._place, target=self.target, cleaner=self._cleaner, patience=self._patience)
+        """Gives the last that the target had written, on which nothing is left any more."""
+        log = self._in_use.start_again(error)
         self._record.left_behind.clear()
         return log
 
@@ -202,18 +192,18 @@ class Runner:
         None: it does not, so that nothing is said of the suspect but that it ends the target, which is started again.
         """
         begun: list[Command | None] = []
-        watch = Watch(self.target.address, self._record.losses.has_been_served)
+        watch = self._in_use.watch(self._record.losses)
 
         def next_one(command: Command | None) -> None:
             if begun and command is not None:
-                watch.ask(self._alive_time)
+                watch.ask()
             elif begun:
                 self._check_alive(suspect.name)
             begun.append(command)
 
         try:
             with watch:
-                outcome = self._place.carry_out(suspect, next_one)
+                outcome = self._in_use.place.carry_out(suspect, next_one)
             self._check_alive(suspect.name)
         except TargetError as again:
             raise_if_interrupted()
@@ -260,7 +250,7 @@ class Runner:
                 self._take(self._begin(scenario))
             return
         with SharedConfiguration(operator) as shared:
-            place = replace(self._place, target=replace(self.target, operator=shared))
+            place = replace(self._in_use.place, target=replace(self.target, operator=shared))
             with under_way(group, lambda each: place.carry_out(self._sequence(each)), self.target.clock) as finished:
                 for outcome in finished:
                     self._take(outcome)
@@ -272,7 +262,7 @@ class Runner:
         return self._record.under_way.begin(sequence, waits=scenario.waits)
 
     def _begin(self, scenario: CommandFile) -> CarriedOut:
-        return self._place.carry_out(self._sequence(scenario))
+        return self._in_use.place.carry_out(self._sequence(scenario))
 
     # ------------------------------------------------------------------------------------ what comes of them
 
@@ -289,32 +279,24 @@ class Runner:
     def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
         again = CommandSequence(name, tuple(commands), repeats=repeats, deadline=SHRINKING_DEADLINE)
-        outcome = self._place.carry_out(again)
+        outcome = self._in_use.place.carry_out(again)
         self._record.left_behind += outcome.left_behind
         if outcome.overdue:
             self._check_alive(name)
         return outcome.judgement
 
     def _check_alive(self, sequence: str) -> None:
-        """A target that let a deadline pass, or ended connections, may be gone for good, or a part of it."""
-        losses = self._record.losses
-        try:
-            losses.served += check_alive(self.target.address, self._alive_time, losses.has_been_served)
-        except TargetError as error:
-            raise TargetUnreachable(f"behind {sequence}: {error}") from error
+        """Raises `TargetUnreachable` where the target is gone, or a part of it."""
+        self._in_use.check_alive(self._record.losses, sequence)
         self._record.under_way.proven()
-
-    @property
-    def _alive_time(self) -> float:
-        return self._patience.generous(ALIVE_TIME, health.TIME_LIMIT)
 
     def _ask_whether_whole(self) -> None:
         """Now that all connections of the run are over: does the broker serve a fresh one, and delete what is left?"""
-        self._cleaner.close()
+        self._in_use.cleaner.close()
         gets = dialect_named(self.target.description.dialect).text.get_is_known
         wrong = [not_served(self.target.address, gets)]
         self._record.losses.served += 1
-        self._record.left_behind = clean_up(self.target.address, self._record.left_behind, self._patience)
+        self._record.left_behind = clean_up(self.target.address, self._record.left_behind, self._in_use.patience)
         if count := sum(map(self._record.is_to_be_deleted, self._record.left_behind)):
             wrong.append(f"{count} of the queues and exchanges that this run made cannot be deleted")
         self._record.not_whole = tuple(filter(None, wrong))

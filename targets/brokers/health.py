@@ -63,8 +63,10 @@ def not_served(address: Address, gets: bool = True) -> str | None:
 class Watch:
     """Asks a broker again and again whether it answers: on one connection, for as long as that lasts."""
 
-    def __init__(self, address: Address, has_served: bool = False) -> None:
+    def __init__(self, address: Address, time_limit: float = TIME_LIMIT, has_served: bool = False) -> None:
+        """The arguments are those of `check_alive`."""
         self._address = address
+        self._time_limit = time_limit
         self._has_served = has_served
         self._visit: _Visit | None = None
 
@@ -76,15 +78,15 @@ class Watch:
     ) -> None:
         self._leave()
 
-    def ask(self, time_limit: float) -> None:
+    def ask(self) -> None:
         """Raises `TargetError` if the broker does not answer in time, or serves no fresh connection where the one
         before has ended.
         """
-        if self._visit is not None and self._visit.is_served_again(time_limit):
+        if self._visit is not None and self._visit.is_served_again():
             return
         self._leave()
-        check_alive(self._address, time_limit, self._has_served)
-        self._visit = _Visit(self._address, time_limit).__enter__()
+        check_alive(self._address, self._time_limit, self._has_served)
+        self._visit = _Visit(self._address, self._time_limit).__enter__()
         self._visit.ask("channel.open", {})
 
     def _leave(self) -> None:
@@ -128,11 +130,11 @@ class _Visit:
                 return _refused(method, answer)
         return None
 
-    def is_served_again(self, time_limit: float) -> bool:
+    def is_served_again(self) -> bool:
         """Declare one more queue, and delete it without being told. Raises `TargetUnreachable` where no answer comes;
         False: the connection or its channel has ended.
         """
-        self._deadline = time.monotonic() + time_limit
+        self._deadline = time.monotonic() + self._time_limit
         another = {"queue": f"amqpspec-{secrets.token_hex(5)}-alive"}
         answer = self._answer("queue.declare", another)
         if answer is None:

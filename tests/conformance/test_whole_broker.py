@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from amqpspec.conformance import run as run_module
+from amqpspec.conformance import target_in_use
 from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
@@ -65,7 +65,7 @@ def test_what_a_sequence_could_not_delete_is_deleted_when_all_connections_are_ov
             there.extend(made)
             return list(made)
 
-    monkeypatch.setattr(run_module, "Cleaner", Leaves)
+    monkeypatch.setattr(target_in_use, "Cleaner", Leaves)
     result = a_run(tmp_path)
     assert there, "something was left"
     assert (result.left_behind, result.not_whole) == ((), ())
@@ -85,7 +85,7 @@ def test_what_cannot_be_deleted_is_in_every_report_and_fails_the_run(
         for method, arguments in (("channel.open", {}), ("queue.declare", {"queue": "locked", "exclusive": True})):
             owner.send(Method("owner", 1, method, arguments, sent=True))
             assert owner.receive(10.0) is not None
-        monkeypatch.setattr(run_module, "Cleaner", LeavesTheLocked)
+        monkeypatch.setattr(target_in_use, "Cleaner", LeavesTheLocked)
         options = RunOptions(only=("CONN-001",), seed=1, sequences=0, shrinking_time=0.0)
         result = Runner(TargetUnderTest(broker.address, DESCRIPTION), trace, options).run()
     assert set(result.left_behind) == {"queue locked"}

@@ -68,12 +68,12 @@ def test_a_broker_of_which_a_part_is_gone_is_lost() -> None:
 
 
 def test_a_watch_goes_on_on_another_connection_and_says_when_there_is_none() -> None:
-    with EmbeddedBroker() as broker, Watch(broker.address) as watch:
+    with EmbeddedBroker() as broker, Watch(broker.address, 5.0) as watch:
         for _ in range(3):
-            watch.ask(5.0)
+            watch.ask()
         port = broker.address.port
         broker.__exit__(None, None, None)
         with EmbeddedBroker(port=port):
-            watch.ask(5.0)
+            watch.ask()
         with pytest.raises(TargetError):
-            watch.ask(5.0)
+            watch.ask()

@@ -1,0 +1,67 @@
+"""The target of a run: where its sequences are carried out, whether it still serves, and how it is started again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amqpspec.conformance.interruption import was_interrupted
+from amqpspec.conformance.losses import Losses, Restarts
+from amqpspec.conformance.run_options import RunOptions
+from amqpspec.conformance.session.cleanup import Cleaner
+from amqpspec.conformance.session.command_sequence import Place
+from amqpspec.conformance.session.patience import Patience
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.targets.brokers import health
+from amqpspec.targets.brokers.health import Watch, check_alive, is_alive
+from amqpspec.targets.errors import OperatorError, TargetError, TargetUnreachable
+
+#: Seconds that a broker in good health may have at the least, to serve a fresh connection.
+ALIVE_TIME = 3.0
+
+
+class TargetInUse:
+    """`restarts`: who has started it, and can do that again; None: nobody can."""
+
+    def __init__(
+        self, target: TargetUnderTest, trace: TraceWriter, options: RunOptions, restarts: Restarts | None
+    ) -> None:
+        self.patience = Patience(target.deadline, target.login_time)
+        self.cleaner = Cleaner()
+        self.place = Place(target, trace, options.seed, options.pace, was_interrupted, self.patience, self.cleaner)
+        self._restarts = restarts
+
+    @property
+    def target(self) -> TargetUnderTest:
+        return self.place.target
+
+    def start_again(self, error: TargetError) -> tuple[str, ...]:
+        """Gives the last that the target had written. Raises `error`, for which it is lost, where nobody can do it."""
+        if self._restarts is None or (isinstance(error, OperatorError) and is_alive(self.target.address)):
+            raise error
+        log = self._restarts.last_lines()
+        target = self._restarts.start_again()
+        self.cleaner.close()
+        self.cleaner, self.patience = Cleaner(), self.patience.renewed()
+        self.place = replace(self.place, target=target, cleaner=self.cleaner, patience=self.patience)
+        return log
+
+    # ------------------------------------------------------------------------------------ does it still serve?
+
+    def check_alive(self, losses: Losses, sequence: str) -> None:
+        """A target that let a deadline pass, or ended connections, may be gone for good, or a part of it.
+
+        Raises `TargetUnreachable` if so, which is told as seen behind that sequence.
+        """
+        try:
+            losses.served += check_alive(self.target.address, self._alive_time, losses.has_been_served)
+        except TargetError as error:
+            raise TargetUnreachable(f"behind {sequence}: {error}") from error
+
+    def watch(self, losses: Losses) -> Watch:
+        """Asks it again and again."""
+        return Watch(self.target.address, self._alive_time, losses.has_been_served)
+
+    @property
+    def _alive_time(self) -> float:
+        return self.patience.generous(ALIVE_TIME, health.TIME_LIMIT)
