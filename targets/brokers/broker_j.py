@@ -63,6 +63,9 @@ def command(directory: str) -> list[str]:
     return [
         "java",
         "-Xmx512m",
+        # it lives for minutes, often on the processors that the suite needs
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
         # where it would keep what it keeps
         "-DQPID_WORK=/tmp",
         "-cp",

@@ -104,21 +104,16 @@ def test_the_program_of_the_page_is_valid(page: Path) -> None:
     subprocess.run([sys.executable, "-m", "py_compile", "mybroker"], check=True, cwd=page)
 
 
-@pytest.mark.parametrize(
-    ("fixture", "code", "product"), [("garagemq", 1, "garagemq"), ("rabbitmq_4_3", 0, "RabbitMQ")]
-)
-def test_a_broker_that_is_not_made_of_this_project_is_started_by_a_command(
-    page: Path, request: pytest.FixtureRequest, fixture: str, code: int, product: str
-) -> None:
+def test_a_broker_that_is_not_made_of_this_project_is_started_by_a_command(page: Path, garagemq: DockerBroker) -> None:
     """A process in the foreground that ends on SIGTERM: here the client of Docker, with a broker of Debian in it."""
-    image, name = request.getfixturevalue(fixture).image, f"amqpspec-in-house-{secrets.token_hex(4)}"
-    start = ["docker", "run", "--rm", "--name", name, "--publish", "127.0.0.1:{port}:5672", image]
+    name = f"amqpspec-in-house-{secrets.token_hex(4)}"
+    start = ["docker", "run", "--rm", "--name", name, "--publish", "127.0.0.1:{port}:5672", garagemq.image]
     content = f'address = "amqp://guest:guest@127.0.0.1:{{port}}/"\nstart = {json.dumps(start)}\n'
     (page / "own.toml").write_text(content, encoding="utf-8")
-    assert main(["run", "own.toml", "--only", "GET-001", "--sequences", "0"]) == code
+    assert main(["run", "own.toml", "--only", "GET-001", "--sequences", "0"]) == 1
     report = json.loads((page / "amqpspec-out" / "report.json").read_text(encoding="utf-8"))
-    assert (report["target"]["label"], report["target"]["product"]) == ("own.toml", product)
-    assert {each["requirement"] for each in report["failures"]} >= ({"GET-001"} if code else set())
+    assert (report["target"]["label"], report["target"]["product"]) == ("own.toml", "garagemq")
+    assert "GET-001" in {each["requirement"] for each in report["failures"]}
     assert report["lost"] is None and not report["left_behind"]
     left = subprocess.run(["docker", "container", "inspect", name], capture_output=True, check=False)
     assert left.returncode != 0
