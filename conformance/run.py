@@ -33,7 +33,7 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.targets.brokers.health import not_served
 from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
-from amqpspec.targets.errors import TargetError, TargetUnreachable
+from amqpspec.targets.errors import ServesNoMore, TargetError, TargetUnreachable
 
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
@@ -169,9 +169,9 @@ class Runner:
     def _one_by_one(self, error: TargetError, log: Sequence[str]) -> None:
         """Find out which of the sequences that were under way when the target was lost does that: they are carried out
         one by one until one does it. Sequences that wait take too long for it; they are carried out with all others.
-        Where none does it, those are that were over before it was noticed.
+        Where none does it, and only a part of the target is gone, those are that were over before it was noticed.
         """
-        over_before = self._record.under_way.unproven
+        over_before = self._record.under_way.unproven if isinstance(error, ServesNoMore) else []
         suspects = [suspect for suspect in self._record.under_way.busy if not self._is_blocked(suspect)]
         for suspect in suspects:
             outcome = self._carry_out_asking(suspect)

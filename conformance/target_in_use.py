@@ -14,7 +14,7 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.targets.brokers import health
 from amqpspec.targets.brokers.health import Watch, check_alive, is_alive
-from amqpspec.targets.errors import OperatorError, TargetError, TargetUnreachable
+from amqpspec.targets.errors import OperatorError, ServesNoMore, TargetError, TargetUnreachable
 
 #: Seconds that a broker in good health may have at the least, to serve a fresh connection.
 ALIVE_TIME = 3.0
@@ -56,7 +56,8 @@ class TargetInUse:
         try:
             losses.served += check_alive(self.target.address, self._alive_time, losses.has_been_served)
         except TargetError as error:
-            raise TargetUnreachable(f"behind {sequence}: {error}") from error
+            lost = ServesNoMore if isinstance(error, ServesNoMore) else TargetUnreachable
+            raise lost(f"behind {sequence}: {error}") from error
 
     def watch(self, losses: Losses) -> Watch:
         """Asks it again and again."""

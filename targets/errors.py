@@ -11,6 +11,10 @@ class TargetUnreachable(TargetError):
     """No connection, or it was lost or silent, or the peer does not speak AMQP 0-9-1."""
 
 
+class ServesNoMore(TargetUnreachable):
+    """It answers, and refuses each fresh connection where it served one before: a part of it is gone."""
+
+
 class AccessRefused(TargetError):
     """The broker does not accept the user name and password."""
 

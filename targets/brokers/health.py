@@ -10,7 +10,7 @@ from typing import Any, Self
 from amqpspec.model.protocol.methods import Content, Method, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.wire import WireClient
-from amqpspec.targets.errors import TargetError, TargetUnreachable
+from amqpspec.targets.errors import ServesNoMore, TargetError, TargetUnreachable
 
 #: Seconds that a broker in good health may take for all of it.
 TIME_LIMIT = 10.0
@@ -24,7 +24,7 @@ def check_alive(address: Address, time_limit: float = TIME_LIMIT, has_served: bo
     """Connect, declare a queue and delete it. Raises `TargetError` if the broker does not get through it in time.
 
     False: it refuses, but it answers. Where it `has_served` a fresh connection before, a part of it is gone by now: it
-    is asked a second time, and a second refusal raises `TargetUnreachable`.
+    is asked a second time, and a second refusal raises `ServesNoMore`.
     One that answers no queue.delete, and what comes behind it, has never learnt it, and is not gone.
     """
     for is_last in (False, True) if has_served else (True,):
@@ -34,7 +34,7 @@ def check_alive(address: Address, time_limit: float = TIME_LIMIT, has_served: bo
                 visit.delete()
                 return True
         if is_last and has_served:
-            raise TargetUnreachable(f"{address} serves no fresh connection any more: {refusal}")
+            raise ServesNoMore(f"{address} serves no fresh connection any more: {refusal}")
     return False
 
 
