@@ -16,7 +16,7 @@ from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.targets.brokers.health import check_alive
 from amqpspec.targets.clock import COMMON
-from amqpspec.targets.errors import TargetError, TargetUnreachable
+from amqpspec.targets.errors import ServesNoMore, TargetError
 
 #: Sequences that are carried out at one time: nearly all of the time goes into waiting.
 AT_ONCE = 6
@@ -35,7 +35,9 @@ class CarryingOut:
         self._trace = trace
         self._start_again = start_again
         self._patience = Patience(target.deadline, target.login_time)
-        self._has_served = _serves(target)
+        self._has_served = False
+        with suppress(TargetError):  # who carries out the first commands is told so
+            self._has_served = check_alive(target.address)
         #: only one shows what it is that a part of the target does not survive
         self._at_once = AT_ONCE
 
@@ -48,8 +50,7 @@ class CarryingOut:
         left = list(files)
         while left:
             begun, lost = self._as_long_as_it_lasts(files, left, bases, done)
-            if lost is None and self._at_once > 1 and self._has_served and not _serves(self._target):
-                lost = TargetUnreachable(f"{self._target.address} serves no fresh connection any more")
+            if lost is None and self._at_once > 1 and (lost := self._end_of_a_part()) is not None:
                 self._at_once = 1
                 done -= begun
                 if self._start_again is not None:
@@ -107,9 +108,12 @@ class CarryingOut:
         if self._at_once == 1:
             check_alive(target.address, has_served=self._has_served)
 
-
-def _serves(target: TargetUnderTest) -> bool:
-    """Does it serve a fresh connection, asked twice? Where nobody answers, who comes next is told so."""
-    with suppress(TargetError):
-        return check_alive(target.address) or check_alive(target.address)
-    return True
+    def _end_of_a_part(self) -> TargetError | None:
+        """Why no fresh connection is served, where one was at first."""
+        try:
+            check_alive(self._target.address, has_served=self._has_served)
+        except ServesNoMore as error:
+            return error
+        except TargetError:
+            return None  # who comes next is told that nobody answers
+        return None

@@ -21,16 +21,14 @@ from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.verdicts.events import Event, SequenceFinished, ShrinkingStarted
 from amqpspec.conformance.verdicts.judgement import SERVES_ON, RunResult, TargetDescription
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Method, TraceEvent
-from amqpspec.model.rules.connection.closing import fail
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.reports.html import render_html
 from amqpspec.reports.junit import render_junit
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.client.wire import WireClient
-from amqpspec.targets.embedded.hooks import Fault, Proceed
-from amqpspec.targets.embedded.served_broker import ServedBroker
+from amqpspec.targets.embedded.hooks import Fault
 from amqpspec.targets.errors import TargetUnreachable
+from tests.conformance.part_ends import part_ends
 
 ROOT = Path(__file__).parents[2]
 DESCRIPTION = TargetDescription("ours", "MyBroker", "1", "rabbitmq-4.3")
@@ -137,23 +135,10 @@ def test_the_third_loss_by_one_cause_ends_the_run(tmp_path: Path) -> None:
     assert len(told) == len(set(told)), "it was not begun again and again"
 
 
-def stops_declaring(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
-    """Behind a basic.recover no queue can be declared any more."""
-    if method.name == "basic.recover":
-        broker.memory["stops"] = True
-    if method.name == "queue.declare" and "stops" in broker.memory:
-        channel = broker.channel(method.connection, method.channel)
-        fail(broker, channel, method, ProtocolError("CONN-010", 541, "noproc"))
-    else:
-        proceed(method)
-
-
 def test_a_broker_of_which_a_part_ended_is_started_again(tmp_path: Path) -> None:
     """It answers, and serves nobody any more: what it refuses from then on is no failure."""
-    methods = frozenset({"basic.recover", "queue.declare"})
-    fault = Fault("part-ends", "SERVER-001", "A part of it ends.", methods, input_hook=stops_declaring)
     with ExitStack() as stack, TraceWriter(tmp_path / "trace.jsonl") as trace:
-        broker = Broker(stack, lambda _: False, fault=fault)
+        broker = Broker(stack, lambda _: False, fault=part_ends("basic.recover"))
         options = RunOptions(("RECOVER-003", "ACK-003", "GET-006", "QUEUE-001"), 3, 0)
         result = Runner(broker.start_again(), trace, options, [], broker).run()
     assert result.lost is None and broker.starts == 3

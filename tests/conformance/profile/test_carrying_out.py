@@ -17,35 +17,14 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.protocol.errors import ProtocolError
-from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.connection.closing import fail
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
-from amqpspec.targets.embedded.hooks import Fault, Proceed
-from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.targets.errors import TargetError, TargetUnreachable
+from tests.conformance.part_ends import part_ends
 
 TARGET = TargetUnderTest(Address("localhost"), TargetDescription("a", "a broker", "0", BASE.name), 1.0)
 NAMES = ("ack-of-zero", "recover-async", "if-empty", "deleted-count")
 FILES = {name: shows()[name] for name in NAMES}
-
-
-def _stops_declaring(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
-    """Behind a basic.recover-async no queue can be declared any more."""
-    if method.name == "basic.recover-async":
-        broker.memory["stops"] = True
-    if method.name == "queue.declare" and "stops" in broker.memory:
-        channel = broker.channel(method.connection, method.channel)
-        fail(broker, channel, method, ProtocolError("CONN-010", 541, "noproc"))
-    else:
-        proceed(method)
-
-
-STOPS_DECLARING = Fault(
-    "part-ends", "SERVER-001", "A part of it ends.", frozenset({"basic.recover-async", "queue.declare"}),
-    input_hook=_stops_declaring,
-)  # fmt: skip
 
 
 @pytest.fixture
@@ -83,7 +62,7 @@ def test_one_of_which_a_part_ended_is_started_again(tmp_path: Path) -> None:
 
         def start() -> TargetUnderTest:
             starts.append(1)
-            broker = stack.enter_context(EmbeddedBroker(fault=STOPS_DECLARING))
+            broker = stack.enter_context(EmbeddedBroker(fault=part_ends("basic.recover-async")))
             return replace(TARGET, address=broker.address)
 
         done = CarryingOut(start(), trace, start).carry_out(FILES, dict.fromkeys(NAMES, BASE))
