@@ -39,6 +39,8 @@ IN_THE_TEXT: Mapping[str, str] = {
     "GET-004": "QUEUE-001",
     # what is there is handed out
     "GET-003": "GET-001",
+    # an exclusive queue goes with its connection, in whatever way that ends
+    "CONN-021": "QUEUE-020",
     # methods for clients only
     "CANCEL-009": "CHAN-011",
 }
