@@ -270,7 +270,8 @@ def notes(found: FoundFailure, dialect: str, version: Version | None = None) -> 
     if found.failure.defect:
         said.append(f"{'known defect' if as_known else 'known defect of others:'} {found.failure.defect}")
     if found.flaky and found.rate is not None:
-        said.append(f"flaky: {found.rate[0]} of {found.rate[1]} repetitions")
+        by_itself = "" if found.rate[0] else ": alone it did not show, so what other clients did may be part of it"
+        said.append(f"flaky: {found.rate[0]} of {found.rate[1]} repetitions{by_itself}")
     if found.cut_short:
         said.append("shrinking cut short")
     said.append(plural(found.sequences, "sequence"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.queues import Message, Queue
@@ -109,6 +110,21 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
 def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
     unknown_tag = "unknown delivery tag" in method.arguments["reply_text"]
     yield altered(method, reply_code=404) if unknown_tag else method
+
+
+@on_input(
+    "others-lose-what-they-hold",
+    "ACK-001",
+    "Whoever closes its connection gives back what all others hold.",
+    "connection.close",
+)
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    for channel in list(broker.channels.values()):
+        if channel.connection != method.connection and channel.unacknowledged:
+            everything = {"delivery_tag": 0, "multiple": True, "requeue": True}
+            proceed(replace(method, name="basic.nack", arguments=everything, connection=channel.connection,
+                            channel=channel.number))  # fmt: skip
+    proceed(method)
 
 
 # -------------------------------------------------------------------------------------------- giving back

@@ -15,7 +15,7 @@ from amqpspec.reports.html import render_html
 from amqpspec.reports.json_report import render_json
 from amqpspec.reports.junit import render_junit
 from amqpspec.reports.markdown import render_markdown
-from amqpspec.reports.overview import severity_line
+from amqpspec.reports.overview import notes, severity_line
 from amqpspec.reports.terminal import print_report
 from tests.reports.made_up import ACK
 from tests.reports.test_as_known import terminal
@@ -82,3 +82,10 @@ def test_a_line_of_a_narrow_terminal_has_requirement_and_severity() -> None:
     ]
     assert len(lines) == 3
     assert all(len(line) == 80 and line.endswith("…") for line in lines)
+
+
+def test_what_did_not_show_alone_may_be_what_other_clients_did() -> None:
+    flaky, alone = (replace(SHOWN.failures[0], rate=rate) for rate in ((1, 3), (0, 3)))
+    assert "flaky: 1 of 3 repetitions" in notes(flaky, SHOWN.target.dialect)
+    said = "flaky: 0 of 3 repetitions: alone it did not show, so what other clients did may be part of it"
+    assert said in notes(alone, SHOWN.target.dialect)

@@ -12,6 +12,13 @@ LINES: dict[str, str] = {
         a.1 basic.consume q tag=t
         a.1 queue.declare q
     """,
+    "others-lose-what-they-hold": """
+        a.1 queue.declare q
+        a.1 basic.publish q body=m1
+        a.1 basic.get q
+        b connection.close
+        a.1 basic.get q
+    """,
     "get-unknown": """
         a.1 queue.declare q
         a.1 basic.get q
