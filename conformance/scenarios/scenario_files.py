@@ -5,6 +5,7 @@ They are called ID.amqp, and ID-words.amqp where one sequence cannot show all of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -27,6 +28,10 @@ _USER = "guest"
 
 #: What ends those values of x-match that are RabbitMQ's own.
 WITH_X = "-with-x"
+
+#: Keys of messages and of bindings by section 3.1.3.3, for topics.
+_WORDS = re.compile(r"[A-Za-z0-9.]*")
+_PATTERN = re.compile(r"([A-Za-z0-9]*|[*#])(\.([A-Za-z0-9]*|[*#]))*")
 
 #: Begins the name of a scenario's sequence.
 _SCENARIO = "scenario"
@@ -84,20 +89,31 @@ def _is_of_the_text(scenario: CommandFile, dialect: str) -> bool:
 
 def _in_the_text(scenario: CommandFile) -> CommandFile:
     """The scenario, whose queues have no type, whose messages do not expire, and whose bindings are in the text."""
-    in_the_text = (each for each in scenario.commands if not _binds_otherwise(each))
+    topics = {_exchange(each) for each in scenario.commands if each.arguments.get("type") == "topic"}
+    in_the_text = (
+        each
+        for each in scenario.commands
+        if not _matches_otherwise(each) and (_exchange(each) not in topics or _has_key_of_topics(each))
+    )
     commands = (replace(each, content=without_meaning(each.content)) for each in in_the_text)
     return replace(scenario, commands=tuple(without_reserved(_without_type(each)) for each in commands))
 
 
-def _binds_otherwise(command: Command) -> bool:
-    """Does it bind in a way that is RabbitMQ's own? Of headers section 3.1.3.4 has all and any. In the keys of topics
-    (3.1.3.3) `*` and `#` are words, and all other words are of letters and digits.
+def _matches_otherwise(command: Command) -> bool:
+    """Does it bind by headers in a way that is RabbitMQ's own? Section 3.1.3.4 has all and any."""
+    return str(_arguments(command).get("x-match", "")).endswith(WITH_X)
+
+
+def _exchange(command: Command) -> str | None:
+    return command.arguments.get("exchange")
+
+
+def _has_key_of_topics(command: Command) -> bool:
+    """Is its key one of those that section 3.1.3.3 has for topics? Words are of letters and digits, and may be empty; in
+    bindings `*` and `#` are words as well.
     """
-    if command.method not in ("queue.bind", "queue.unbind"):
-        return False
-    words = str(command.arguments.get("routing_key", "")).split(".")
-    is_mixed = any(len(word) > 1 and not {"*", "#"}.isdisjoint(word) for word in words)
-    return is_mixed or str(_arguments(command).get("x-match", "")).endswith(WITH_X)
+    words = _WORDS if command.method == "basic.publish" else _PATTERN
+    return words.fullmatch(str(command.arguments.get("routing_key", ""))) is not None
 
 
 def without_reserved(command: Command) -> Command:

@@ -35,6 +35,17 @@ def test_wildcards_are_words_of_their_own_as_in_the_text() -> None:
     assert "a*.#c" in {command.arguments["routing_key"] for command in binds("rabbitmq-4.3", "PUBLISH-005")}
 
 
+def test_words_of_messages_have_letters_and_digits_as_in_the_text() -> None:
+    assert {"a.b.c", "A.b.C", ".", "a..c", ""} <= published(TEXT) and not published(TEXT) & {"#", "a*.#c"}
+    assert published("rabbitmq-4.3") >= {".", "a..c", "#", "a*.#c"}
+
+
+def published(dialect: str) -> set[str]:
+    scenarios = selected(["PUBLISH-005"], dialect)
+    commands = (command for each in scenarios for command in each.commands if command.method == "basic.publish")
+    return {command.arguments.get("routing_key", "") for command in commands}
+
+
 def test_reserved_flags_and_what_only_rabbitmq_acts_by_are_left_out() -> None:
     scenarios = selected([], TEXT)
     declared = [each for made in scenarios for each in made.commands if each.method == "exchange.declare"]
