@@ -109,8 +109,8 @@ def _exchange(command: Command) -> str | None:
 
 
 def _has_key_of_topics(command: Command) -> bool:
-    """Is its key one of those that section 3.1.3.3 has for topics? Words are of letters and digits, and may be empty; in
-    bindings `*` and `#` are words as well.
+    """Is its key one of those that section 3.1.3.3 has for topics? Words are of letters and digits, and may be empty.
+    In bindings `*` and `#` are words as well.
     """
     words = _WORDS if command.method == "basic.publish" else _PATTERN
     return words.fullmatch(str(command.arguments.get("routing_key", ""))) is not None
