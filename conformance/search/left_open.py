@@ -50,6 +50,10 @@ def judgeable(command: Command, plan: Plan) -> Command:
         if exchange is not None and not arguments.get("passive"):
             # another type is an error of the channel by `equivalent`, and of the connection by `typed`
             arguments["type"] = exchange.type
+    elif command.method == "channel.close-ok":
+        # no sentence says what it is where nobody closes the channel; some brokers close it
+        command = replace(command, method="channel.close")
+        arguments = {"reply_code": 200, "reply_text": "done"}
     elif command.method == "basic.recover-async" and ("recover-async", "refused") in plan.broker.dialect.text.settled:
         command = replace(command, method="basic.recover")
     elif command.method == "basic.qos":

@@ -33,6 +33,7 @@ def plan() -> Plan:
         ('a.1 basic.publish q headers={"CC": ["l"], "k": 1}', 'a.1 basic.publish q headers={"k": 1}'),
         ("a.1 basic.publish q priority=9 content-type=t", "a.1 basic.publish q content-type=t"),
         ("a.1 basic.recover-async requeue", "a.1 basic.recover-async requeue"),
+        ("a.1 channel.close-ok", "a.1 channel.close reply-code=200 reply-text=done"),
         ("a.1 basic.nack 0", "a.1 basic.nack 0 multiple"),
         ("a.1 basic.nack 2", "a.1 basic.nack 2"),
     ],
