@@ -2,7 +2,8 @@
 
 Without `--all` pytest runs the quick tier: what takes long or needs a broker, Docker or Java is left out, and its last
 lines say what that is. Where files or folders are named, all tests of them are run. A few tests that failed beside
-others are run once more alone, as many of them go by the clock: the last lines say which passed only then.
+others are run once more alone, as many of them go by the clock: the last lines say which passed only then. Types are
+checked beside the tests, as the first of these leave a processor free.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -32,13 +34,15 @@ def main(arguments: list[str]) -> int:
     """Runs each check, also after one failed. Exit code: that of the first which failed, 0 if none did."""
     others = [argument for argument in arguments if argument != "--all"]
     is_quick = len(others) == len(arguments) and not any(map(_is_place, others))
-    checks = {
-        "ruff": ["ruff", "check", "."],
-        "mypy": ["mypy"],
-        # Last, so that its closing line is what remains on the screen.
-        "pytest": ["pytest", "--cache-clear", *(_QUICK if is_quick else _ALL), *_IN_PARALLEL, *_SLOWEST, *others],
-    }
-    statuses = {name: _run(command) for name, command in checks.items()}
+    statuses = {"ruff": _run(["ruff", "check", "."])}
+    with ThreadPoolExecutor(1) as beside:
+        types = beside.submit(_carry_out, ["mypy"], stdout=subprocess.PIPE)
+        statuses["pytest"] = _run(
+            ["pytest", "--cache-clear", *(_QUICK if is_quick else _ALL), *_IN_PARALLEL, *_SLOWEST, *others]
+        )
+        checked = types.result()
+    print(f"== mypy, beside them\n{checked.stdout.strip()}", flush=True)
+    statuses["mypy"] = checked.returncode
     if statuses["pytest"] == 1 and 0 < len(failed_tests := _failed_tests()) <= MOST_AGAIN:
         statuses["pytest"] = _run(["pytest", "--last-failed", "--last-failed-no-failures", "none", *others])
         if statuses["pytest"] == 0:
@@ -50,14 +54,19 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(command: list[str]) -> int:
+    print(f"== {' '.join(command)}", flush=True)
+    return _carry_out(command).returncode
+
+
+def _carry_out(command: list[str], stdout: int | None = None) -> subprocess.CompletedProcess[str]:
     """Keeps what Python compiles, also where the environment says otherwise: each of the hundreds of processes that
     the tests start would spend a second of the processor on compiling the project.
     """
-    print(f"== {' '.join(command)}", flush=True)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return subprocess.run(
-        [sys.executable, "-m", *command], cwd=_ROOT, env=environment, stdin=subprocess.DEVNULL, check=False
-    ).returncode
+        [sys.executable, "-m", *command], cwd=_ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=stdout,
+        text=True, check=False,
+    )  # fmt: skip
 
 
 def _failed_tests() -> list[str]:

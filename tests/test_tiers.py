@@ -46,13 +46,14 @@ def test_arguments_reach_pytest(
 
     def run(command: list[str], **_: object) -> SimpleNamespace:
         commands.append(command[2:])
-        return SimpleNamespace(returncode=1 if "ruff" in command else 0)
+        return SimpleNamespace(returncode=1 if "ruff" in command else 0, stdout="")
 
     monkeypatch.setattr(subprocess, "run", run)
     assert main(arguments) == 1
-    assert [command[0] for command in commands] == ["ruff", "mypy", "pytest"]
-    assert commands[-1][len(commands[-1]) - len(passed_on) :] == passed_on
-    assert ("--quick" in commands[-1]) is is_quick
+    assert sorted(command[0] for command in commands) == ["mypy", "pytest", "ruff"]
+    (tests,) = (command for command in commands if command[0] == "pytest")
+    assert tests[len(tests) - len(passed_on) :] == passed_on
+    assert ("--quick" in tests) is is_quick
     assert capfd.readouterr().out.endswith("failed: ruff\n")
 
 
@@ -61,7 +62,7 @@ def test_what_is_compiled_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def run(_: list[str], env: dict[str, str], **__: object) -> SimpleNamespace:
         environments.append(env)
-        return SimpleNamespace(returncode=0)
+        return SimpleNamespace(returncode=0, stdout="")
 
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
@@ -82,8 +83,8 @@ def test_what_failed_beside_others_is_run_once_more(
 
     def run(command: list[str], **_: object) -> SimpleNamespace:
         if "--last-failed" in command:
-            return SimpleNamespace(returncode=again)
-        return SimpleNamespace(returncode=1 if "pytest" in command else 0)
+            return SimpleNamespace(returncode=again, stdout="")
+        return SimpleNamespace(returncode=1 if "pytest" in command else 0, stdout="")
 
     monkeypatch.setattr(subprocess, "run", run)
     assert main(["--all"]) == code
