@@ -8,8 +8,10 @@ the same way is left out from then on, so that the rest of the broker is seen as
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
@@ -26,10 +28,13 @@ from amqpspec.conformance.verdicts.judgement import (
     SequenceJudgement,
 )
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+from amqpspec.targets.errors import TargetUnreachable
 
 #: So many losses by the same cause end a run, where fewer than so many sequences came through between the first of them
 #: and the last.
 ENOUGH, NEAR = 3, 20
+#: Seconds that a run spends behind losses before it ends by that, and the part of it that these have to be.
+MOST_TIME, MOST_OF_THE_RUN = 60.0, 0.5
 #: So many losses behind the same method have it left out.
 ENOUGH_TO_AVOID = 2
 #: What a sequence ends with: the suite closes its connections, and deletes what it made.
@@ -60,6 +65,9 @@ class Losses:
         self._by_cause: Counter[str] = Counter()
         #: by cause: how many sequences of the run were over at each loss
         self._when: defaultdict[str, list[int]] = defaultdict(list)
+        #: seconds that what was done about them took, and since when something is done (of `time.monotonic`)
+        self._took = 0.0
+        self._since: float | None = None
         #: by method that is left out, once it has been lost often enough behind it, the identity of that failure
         self.avoided: dict[str, str] = {}
 
@@ -122,6 +130,28 @@ class Losses:
         """Has the same cause ended the target so often that there is no use in going on?"""
         last = self._when[failure.identity][-ENOUGH:]
         return len(last) == ENOUGH and last[-1] - last[0] < NEAR
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """What is done in it is done because the target was lost."""
+        self._since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._took, self._since = self.time, None
+
+    @property
+    def time(self) -> float:
+        """Seconds that what was done about them has taken till now."""
+        return self._took + (time.monotonic() - self._since if self._since is not None else 0.0)
+
+    def raise_if_too_long(self, took: float) -> None:
+        """`took`: seconds that the run has taken. Raises `TargetUnreachable` where most of them went into losses."""
+        if self.time > max(MOST_TIME, took * MOST_OF_THE_RUN):
+            count = self._by_cause.total()
+            times = "once" if count == 1 else f"{count} times"
+            reason = f"lost {times}; starting it again and finding out what does it took {self.time:.0f} s"
+            raise TargetUnreachable(f"{reason}, most of the run")
 
     def blocking(self, commands: Iterable[Command]) -> str | None:
         """The identity of the loss for which a sequence of these commands is left out; None: there is none."""

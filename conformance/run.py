@@ -143,8 +143,9 @@ class Runner:
                 return
             except TargetError as error:
                 raise_if_interrupted()
-                log = self._start_again(error)
-                self._one_by_one(error, log)
+                with self._record.losses.timed():
+                    log = self._start_again(error)
+                    self._one_by_one(error, log)
 
     def _shrink_all(self) -> None:
         """A target that is lost again and again in it is started again, and what is left stays as long as it is: all
@@ -178,6 +179,7 @@ class Runner:
             if outcome is None:
                 return
             self._record.count(outcome)
+            self._stop_if_too_long()
         for suspect in over_before:
             if self._record.blocking(suspect.commands) is None and self._carry_out_asking(suspect) is None:
                 return
@@ -185,6 +187,7 @@ class Runner:
         over = self._record.tally.sequences
         failure = self._record.losses.note(str(error), log, None, under_way=under_way, over=over)
         self._stop_if_enough(failure, error)
+        self._stop_if_too_long()
 
     def _carry_out_asking(self, suspect: CommandSequence) -> CarriedOut | None:
         """Carry it out, and ask behind each command whether the broker still answers.
@@ -214,12 +217,16 @@ class Runner:
             if not self._record.under_way.is_over(suspect.name):
                 self._record.count_judged(given_up(suspect, failure, self.target))
             self._stop_if_enough(failure, again)
+            self._stop_if_too_long()
             return None
         return outcome
 
     def _stop_if_enough(self, failure: Failure, error: TargetError) -> None:
         if self._record.losses.is_enough(failure):
             raise TargetUnreachable(f"started again, and lost by the same cause as before: {error}")
+
+    def _stop_if_too_long(self) -> None:
+        self._record.losses.raise_if_too_long(time.monotonic() - self._began)
 
     # ----------------------------------------------------------------------------------------- scenarios
 

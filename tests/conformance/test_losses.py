@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from amqpspec.command_line import main
+from amqpspec.conformance import losses
 from amqpspec.conformance.losses import ENOUGH, ENOUGH_TO_AVOID, NEAR, THE_END, Losses
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
@@ -147,6 +148,23 @@ def test_a_broker_of_which_a_part_ended_is_started_again(tmp_path: Path) -> None
     assert "serves no fresh connection any more: queue.declare" in found.failure.observed
     passed = {each.id for each in result.requirements if each.verdict is Verdict.PASS}
     assert {"ACK-003", "GET-006", "QUEUE-001"} <= passed
+
+
+def test_a_run_most_of_which_goes_into_losses_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By different causes: none of them comes often."""
+    monkeypatch.setattr(losses, "MOST_TIME", 0.0)
+    monkeypatch.setattr(losses, "MOST_OF_THE_RUN", 0.0)
+    result, broker, _ = a_run(tmp_path, is_sent("basic.recover"), "ACK-003", "RECOVER-003", "GET-006")
+    assert result.lost is not None and "lost once" in result.lost and "most of the run" in result.lost
+    assert broker.starts == 3 and len(result.failures) == 1 and result.exit_code == 3
+
+
+def test_time_behind_losses_ends_a_run_where_it_is_most_of_it() -> None:
+    seen = losses.Losses()
+    with seen.timed():
+        pass
+    assert 0 < seen.time < losses.MOST_TIME
+    seen.raise_if_too_long(took=0.0)
 
 
 def test_losses_far_from_each_other_end_no_run() -> None:
