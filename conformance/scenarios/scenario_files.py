@@ -36,7 +36,7 @@ _SCENARIO = "scenario"
 CHAPTERS = (
     "exchange", "binding", "publish", "get", "ack", "channel", "confirm", "tx", "consume", "qos", "recover",
     "quorum", "dlx", "overflow", "ttl", "timeout", "stream", "sac", "consumer-priority", "direct-reply", "queue",
-    "connection",
+    "connection", "server",
     "capabilities", "permission", "cancel",
 )  # fmt: skip
 
