@@ -36,8 +36,8 @@ _SCENARIO = "scenario"
 CHAPTERS = (
     "exchange", "binding", "publish", "get", "ack", "channel", "confirm", "tx", "consume", "qos", "recover",
     "quorum", "dlx", "overflow", "ttl", "timeout", "stream", "sac", "consumer-priority", "direct-reply", "queue",
-    "connection", "server",
-    "capabilities", "permission", "cancel",
+    "connection",
+    "capabilities", "permission", "cancel", "server",
 )  # fmt: skip
 
 
