@@ -133,6 +133,10 @@ class Connection:
     def take(self, item: Any) -> None:
         if isinstance(item, frame.Method):
             self.content[item.channel_number] = (item.method, None, b"")
+            if not isinstance(item.method, spec.Connection.Start):  # pika writes its tables in another way
+                behind = self.latest_octets[11 + len(b"".join(item.method.encode())) : -1]  # pika passes over it
+                if behind:
+                    self.say(item.channel_number, f"({item.method.NAME} goes on behind its arguments: {behind.hex()})")
             if not spec.has_content(item.method.INDEX):
                 self.received(item.channel_number, item.method, "")
         elif isinstance(item, (frame.Header, frame.Body)):

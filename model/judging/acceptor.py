@@ -35,11 +35,12 @@ from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.judging.silence import missed
 from amqpspec.model.outputs.going_on import goes_on_behind
+from amqpspec.model.outputs.malformed import malformed
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.model.protocol.methods import ClockWait, OperatorAction, TraceEvent
+from amqpspec.model.protocol.methods import OCTETS_BEHIND, ClockWait, OperatorAction, TraceEvent
 from amqpspec.model.rules.connection.blocking import blocked_by_others
 from amqpspec.model.rules.extensions.message_expiry import messages_are_at_rest
 from amqpspec.model.rules.extensions.queue_expiry import uses_are_over
@@ -133,6 +134,9 @@ class Acceptor:
             self.finished = True
             return
         self._time = max(self._time, event.time)
+        if OCTETS_BEHIND in event.arguments and (wrong := malformed(event)) is not None:
+            # no explanation is likelier by that
+            self._add(failure_of(self.broker, event, wrong, self.command, ""))
         if not self._early.frames:
             self._judge(event)
         elif self._early.holds_up(event):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from amqpspec.model.promises.verdict import Failure, Shape
-from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.model.protocol.methods import OCTETS_BEHIND, TraceEvent
 
 
 class Findings:
@@ -37,8 +37,9 @@ class Findings:
         self._fail(requirement, Shape.UNEXPECTED, detail or event.name, str(event), allowed)
 
     def wrong(self, requirement: str, event: TraceEvent, argument: str, *allowed: str) -> None:
-        """The frame may come, but not with that argument."""
-        self._fail(requirement, Shape.WRONG_ARGUMENT, f"{event.name} {argument}", str(event), allowed)
+        """The frame may come, but not with that argument, unless its octets are wrong themselves."""
+        if OCTETS_BEHIND not in event.arguments:
+            self._fail(requirement, Shape.WRONG_ARGUMENT, f"{event.name} {argument}", str(event), allowed)
 
     def missing(self, requirement: str, event: TraceEvent, missing: str) -> None:
         """Something had to come before this frame."""

@@ -6,9 +6,10 @@ from enum import Enum
 
 from amqpspec.model.open_world.channel import OpenChannel
 from amqpspec.model.open_world.findings import Findings
+from amqpspec.model.outputs.malformed import malformed
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.errors import REPLY_CODES
-from amqpspec.model.protocol.methods import METHOD_IDS, OPERATOR, TraceEvent
+from amqpspec.model.protocol.methods import METHOD_IDS, OCTETS_BEHIND, OPERATOR, TraceEvent
 
 #: Codes by which a broker says that the octets were no frames.
 _MALFORMED = (501, 502, 505)
@@ -117,6 +118,8 @@ class _Connection:
 
     def received(self, event: TraceEvent) -> None:
         name = event.name
+        if OCTETS_BEHIND in event.arguments:
+            self._note_form(event)
         if event.channel and self._state is not _OVER:
             if self._state is not _REFUSED:
                 self._on_channel(event)
@@ -126,7 +129,7 @@ class _Connection:
             self._end_all()
         elif name == "socket.garbage":
             if not self._is_odd:
-                self._findings.unexpected("CONN-001", event, detail="octets that are no frame")
+                self._note_form(event)
             self._end_all()
         elif self._state is _State.OVER:
             if self._close_crossed and name == "connection.close-ok":
@@ -140,12 +143,18 @@ class _Connection:
                 self._findings.unexpected("CONN-020", event)
             else:
                 self._findings.kept("CONN-020")
+                self._findings.kept("SERVER-002")
             self._forget_all()
             self._state = _State.OVER
         elif name in ("connection.blocked", "connection.unblocked"):
             self._told_of_alarms(event)
         elif name == "connection.open-ok":
             self._is_open = True
+
+    def _note_form(self, event: TraceEvent) -> None:
+        wrong = malformed(event)
+        if wrong is not None:
+            self._findings.unexpected(wrong.requirement, event, wrong.allowed, detail=wrong.detail)
 
     def _told_of_alarms(self, event: TraceEvent) -> None:
         if self._is_seen and self._capabilities.get("connection.blocked") is not True:

@@ -35,6 +35,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.outputs.going_on import goes_on_behind
+from amqpspec.model.outputs.malformed import malformed
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
 from amqpspec.model.outputs.replies import is_refused_by, take_expected
 from amqpspec.model.promises.capabilities import missing
@@ -119,6 +120,9 @@ def _take(broker: Broker, connection: Connection, owed: Expected, event: TraceEv
 
 
 def _observe_end(broker: Broker, connection: Connection, event: TraceEvent) -> Mismatches:
+    wrong = malformed(event)
+    if wrong is not None:
+        return (wrong,)
     owed = connection.owed[0] if connection.owed else None
     if event.arguments.get("reason") == NO_HEARTBEAT:
         return unexpected("CONN-022", f"{event.name} as the broker was silent for two heartbeats")

@@ -21,7 +21,7 @@ from amqpspec.model.outputs.deliveries import observe_deliver, observe_get
 from amqpspec.model.outputs.kept_capabilities import broken_promise
 from amqpspec.model.outputs.mismatch import NONE, Mismatches, unexpected
 from amqpspec.model.outputs.replies import UNSOLICITED, fits, observe_reply
-from amqpspec.model.protocol.methods import Method, TraceEvent
+from amqpspec.model.protocol.methods import OCTETS_BEHIND, Method, TraceEvent
 
 
 def observe(broker: Broker, event: TraceEvent) -> Mismatches:
@@ -29,8 +29,13 @@ def observe(broker: Broker, event: TraceEvent) -> Mismatches:
 
     After a fatal mismatch the state is unchanged, except for harmless bookkeeping; after others it is the state that
     the right frame would have led to.
+
+    A method that goes on behind its last argument is a failure by that (`model.outputs.malformed`). What else is
+    wrong with its arguments is no other one: who writes a flag as two octets sends both.
     """
     mismatches = _observe(broker, event)
+    if mismatches and OCTETS_BEHIND in event.arguments:
+        mismatches = tuple(mismatch for mismatch in mismatches if mismatch.fatal)
     return (broken_promise(broker, event) or mismatches) if mismatches else NONE
 
 

@@ -49,6 +49,8 @@ _HANDED_OVER = r"basic\.(deliver|get-ok)( in place of .+)?"
 _TABLE = (
     # the broker is gone, for everybody, with what was on no disk
     _Row(Severity.LOST, "SERVER-001", None, ".+"),
+    # a client that reads what is written cannot go on, even where we can
+    _Row(Severity.CLOSED, "SERVER-002", None, ".+"),
     # ---- what a frame says is wrong
     _Row(Severity.WRONG_WORDS, _ANY, Shape.WRONG_ARGUMENT, r".+ reply-text|connection\.start server-properties"),
     # the form of a confirm: what it confirms is right

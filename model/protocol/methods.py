@@ -5,7 +5,8 @@ events are the inputs of the broker, received ones its outputs. The model, the r
 broker speak in these; only `targets.codec.methods_codec` knows octets.
 
 Argument names are those of the AMQP 0-9-1 method fields with underscores (`delivery_tag`, `no_ack`, `nowait`,
-`reply_code`, `class_id`); reserved fields are left out. A field that is not in `arguments` has its zero value.
+`reply_code`, `class_id`); reserved fields are left out. A field that is not in `arguments` has its zero value. A
+received method that goes on behind its last argument, as none may, has these octets in `octets_behind` (64 at most).
 
 What is not a method is an event of another type, with names that begin otherwise (`event_of` gives the right one).
 Octets are hexadecimal text everywhere. A `SocketEvent` is what becomes of the TCP connection:
@@ -202,6 +203,9 @@ OTHER_INPUTS = OTHER_EVENTS.keys() - {"socket.closed", "socket.garbage"}
 SYNCHRONOUS_METHODS = frozenset(name.removesuffix("-ok") for name in METHOD_IDS if name.endswith("-ok")) - {
     "connection.start", "connection.secure", "connection.tune",
 }  # fmt: skip
+
+#: The argument of a received method that has octets behind its last one.
+OCTETS_BEHIND = "octets_behind"
 
 #: Methods that carry content.
 CONTENT_METHODS = frozenset({"basic.publish", "basic.return", "basic.deliver", "basic.get-ok"})

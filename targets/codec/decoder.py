@@ -1,5 +1,6 @@
 """Octets that a broker sends to frames of the alphabet, strictly: what no peer may send is an error.
 
+But what it means is clear where a whole method is there and its frame goes on: it is that method, with `octets_behind`.
 `targets.codec.server_decoder` is the other side's, which takes whatever comes.
 """
 
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pamqp import constants
 
-from amqpspec.model.protocol.methods import CONTENT_METHODS, Content, Method, Table, TraceEvent
+from amqpspec.model.protocol.methods import CONTENT_METHODS, OCTETS_BEHIND, Content, Method, Table, TraceEvent
 from amqpspec.targets.codec.field_values import FieldSyntaxError
 from amqpspec.targets.codec.framing import (
     BASIC,
@@ -27,7 +28,7 @@ from amqpspec.targets.codec.framing import (
     Heartbeat,
     ProtocolHeader,
 )
-from amqpspec.targets.codec.methods import decode_method_payload, decode_properties
+from amqpspec.targets.codec.methods import decode_arguments, decode_properties
 
 _FRAME_TYPES = frozenset(
     {constants.FRAME_METHOD, constants.FRAME_HEADER, constants.FRAME_BODY, constants.FRAME_HEARTBEAT}
@@ -154,7 +155,9 @@ class Decoder:
     def _method(self, channel: int, payload: bytes) -> TraceEvent | None:
         if channel in self._unfinished:
             raise _Malformed(f"a method interrupts the content of {self._unfinished[channel].method}")
-        name, arguments = decode_method_payload(payload)
+        name, arguments, end = decode_arguments(payload)
+        if end < len(payload):
+            arguments[OCTETS_BEHIND] = payload[end : end + 64].hex()
         if name in CONTENT_METHODS:
             self._hold(len(payload))
             self._unfinished[channel] = _Unfinished(name, arguments, len(payload))

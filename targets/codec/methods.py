@@ -146,6 +146,14 @@ def encode_method_payload(name: str, arguments: Mapping[str, Any]) -> bytes:
 
 def decode_method_payload(payload: bytes) -> tuple[str, Table]:
     """Method name and all its arguments but the reserved ones. Raises `FieldSyntaxError`."""
+    name, arguments, end = decode_arguments(payload)
+    if end != len(payload):
+        raise FieldSyntaxError(f"{name}: {len(payload) - end} octets follow the last argument")
+    return name, arguments
+
+
+def decode_arguments(payload: bytes) -> tuple[str, Table, int]:
+    """The same, and where the last argument ends, whatever follows it."""
     method = _METHODS_BY_INDEX.get(payload[:4])
     if method is None:
         raise FieldSyntaxError(f"there is no method with the identifier 0x{payload[:4].hex()}")
@@ -166,9 +174,7 @@ def decode_method_payload(payload: bytes) -> tuple[str, Table]:
             raise FieldSyntaxError(f"{method.name} {field.name or field.bits[0].name}: {reason}") from None
         if not field.reserved:
             arguments[field.name] = value
-    if at != len(payload):
-        raise FieldSyntaxError(f"{method.name}: {len(payload) - at} octets follow the last argument")
-    return method.name, arguments
+    return method.name, arguments, at
 
 
 def arguments_fit(payload: bytes) -> bool:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, MASK, METHOD_IDS, Method
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, MASK, METHOD_IDS, Method, RawFrame
 from amqpspec.model.rules.connection.closing import break_connection
+from amqpspec.targets.codec.methods import encode_method_payload
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
@@ -163,6 +164,14 @@ def _awaits_content(broker: ServedBroker, method: Method) -> bool:
 def _missing_octets(broker: ServedBroker, method: Method) -> int | None:
     assembly = broker.channel(method.connection, method.channel).assembly
     return None if assembly is None else assembly.missing
+
+
+@on_output("octet-behind-arguments", "SERVER-002", "A method goes on behind its last argument.", "basic.consume-ok")
+def _(broker: ServedBroker, method: Method) -> Iterable[RawFrame]:
+    class_id, method_id = METHOD_IDS[method.name]
+    payload = encode_method_payload(method.name, method.arguments)[4:] + b"\0"
+    arguments = {"class_id": class_id, "method_id": method_id, "payload": payload.hex()}
+    yield RawFrame(method.connection, method.channel, "frame.method", arguments, sent=False)
 
 
 # ------------------------------------------------------------------------------------------ the end of it

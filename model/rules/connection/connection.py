@@ -22,6 +22,10 @@ Requirements:
   [rabbit_reader.erl:handle_other handshake_timeout; handshake_timeout in rabbit's environment]
 * CONN-030: Crossing closes. A client's connection.close that crosses the server's, or is sent after it, is answered by
   close-ok. [AMQP 0-9-1 section 1.4.2.8, close; rabbit_reader.erl:handle_method0 connection.close]
+* SERVER-002: The server's frames can be read. All that the server sends are frames as the specification defines them:
+  of a known type, of the size that they say and no larger than was agreed, with their last octet, contents whole and in
+  their order, and a method with all of its arguments and nothing behind them. [AMQP 0-9-1 sections 4.2.1, grammar;
+  4.2.3, general frame format; 4.2.4, method payloads; 4.2.5, data fields]
 """
 
 from __future__ import annotations
@@ -63,7 +67,8 @@ def connection_input(broker: Broker, connection: Connection, method: Method) -> 
         connection.may_end = True
         # an error on a channel may have broken the connection before
         requirement = "CONN-030" if connection.owed else "CONN-020"
-        owe(broker, connection, "connection.close-ok", {}, (requirement,))
+        # SERVER-002: behind close-ok all has been read
+        owe(broker, connection, "connection.close-ok", {}, (requirement, "SERVER-002"))
     elif method.name == "connection.update-secret":
         owe(broker, connection, "connection.update-secret-ok", {}, ("CONN-024",))
         if broker.dialect.rechecks_consumers:

@@ -468,6 +468,16 @@ def test_a_program_shows_the_difference_between_a_faulty_and_a_sound_broker(run:
     assert [line.partition(" queue='q' ")[2] for line in wrongly_left] == ["message_count=0 consumer_count=1"]
 
 
+def test_a_program_shows_octets_behind_the_arguments_of_a_method(run: Run) -> None:
+    commands = parsed("a.1 queue.declare q\na.1 basic.consume q tag=t\na.1 basic.publish q body=m1")
+    program = reproducer(commands, failure(command=str(commands[1])))
+    shown = "a.1 < (Basic.ConsumeOk goes on behind its arguments: 00)"
+    with EmbeddedBroker() as sound:
+        assert "goes on behind" not in run(program, url_of(sound))
+    with EmbeddedBroker(fault="octet-behind-arguments") as faulty:
+        assert shown in run(program, url_of(faulty))
+
+
 def test_a_program_does_what_clients_refuse_to_do(run: Run) -> None:
     program = reproducer(
         parsed(

@@ -27,6 +27,7 @@ RUNS: dict[str, list[str]] = {
     "message-lost-on-requeue": ["ACK-01", "RECOVER"],
     "confirm-twice": ["CONFIRM"],
     "unknown-tag-closes-connection": ["ACK-00"],
+    "octet-behind-arguments": ["CANCEL", "SERVER-002"],
 }
 
 
@@ -62,6 +63,19 @@ def test_offline_says_what_live_said(recorded: Recorded) -> None:
     for name in ("trace.jsonl", "trace.parquet"):
         offline = {rows[0]["sequence"]: judge(rows) for rows in sequences(read_trace(recorded.directory / name))}
         assert offline == recorded.live, name
+
+
+@pytest.mark.parametrize("recorded", ["octet-behind-arguments"], indirect=True)
+def test_of_a_method_that_goes_on_behind_its_arguments_all_is_told_once(recorded: Recorded) -> None:
+    failed = [each for each in recorded.live.values() if each.failures]
+    assert len(failed) > 5
+    for each in failed:
+        assert each.ended_by is None
+        (failure,) = each.failures
+        assert failure.identity == "SERVER-002|unexpected frame|basic.consume-ok: N octets follow the last argument"
+        assert failure.observed.endswith("octets-behind=00")
+    aimed = recorded.live["scenario SERVER-002"]
+    assert aimed.exercised["SERVER-002"] == 1, "it was followed up to its end"
 
 
 def test_the_end_row_holds_what_was_found_live(recorded: Recorded) -> None:

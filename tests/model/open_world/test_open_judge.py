@@ -40,6 +40,17 @@ def failed(*steps: Step, **options: Any) -> list[str]:
     return [each.requirement for each in findings(*steps, **options).failures]
 
 
+def test_frames_that_cannot_be_read_are_of_a_requirement_of_their_own() -> None:
+    cancel = {"consumer_tag": "t", "nowait": False, "octets_behind": "00"}
+    found = findings(*consuming(), ("<", "basic.cancel", cancel), delivery(1))
+    assert [each.identity for each in found.failures] == [
+        "SERVER-002|unexpected frame|basic.cancel: N octets follow the last argument",
+        "CANCEL-007|unexpected frame|basic.deliver behind basic.cancel",
+    ]
+    (garbage,) = findings(("<", "socket.garbage", {"octets": "0001", "reason": "there is no frame type 0"})).failures
+    assert garbage.identity == "SERVER-002|unexpected frame|there is no frame type N"
+
+
 def consuming(limit: int = 2) -> list[Step]:
     return [
         (">", "basic.qos", {"prefetch_count": limit}), ("<", "basic.qos-ok", {}),

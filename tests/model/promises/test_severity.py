@@ -83,6 +83,7 @@ TABLE = {
     "QUEUE-001|unexpected frame|socket.closed in place of queue.declare-ok": Severity.CLOSED,
     "CANCEL-004|unexpected frame|channel.close in place of basic.cancel-ok": Severity.CLOSED,
     "PUBLISH-002|unexpected frame|socket.garbage": Severity.CLOSED,
+    "SERVER-002|unexpected frame|basic.cancel: N octets follow the last argument": Severity.CLOSED,
     # it ends as it is to, with another number
     "TX-001|wrong argument|channel.close reply-code": Severity.WRONG_CODE,
     "CHAN-007|wrong argument|channel.close method-id": Severity.WRONG_CODE,

@@ -678,6 +678,19 @@ class TestEnding:
             client.open("a")
             assert client.is_open("a")
 
+    def test_a_method_with_octets_behind_its_arguments_ends_nothing(self, brokers: Brokers) -> None:
+        def script(peer: Peer) -> None:
+            peer.write(bytes.fromhex("01000100000008003c001e01740001ce") + octets("basic.qos-ok", 1))
+            peer.wait_for_end()
+
+        with WireClient(brokers(opened(script)).address) as client:
+            client.open("a")
+            cancel = receive(client)
+            assert (cancel.name, cancel.arguments) == (
+                "basic.cancel", {"consumer_tag": "t", "nowait": False, "octets_behind": "01"},
+            )  # fmt: skip
+            assert receive(client).name == "basic.qos-ok" and client.is_open("a")
+
     def test_what_the_broker_said_comes_before_the_failed_write(self, brokers: Brokers, seen: list[Method]) -> None:
         gone = threading.Event()
 

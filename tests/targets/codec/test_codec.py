@@ -18,7 +18,16 @@ from pamqp.base import Frame as PamqpMethod
 from pamqp.body import ContentBody
 from pamqp.header import ContentHeader
 
-from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, Content, Method, Table, event_of
+from amqpspec.model.protocol.methods import (
+    CONTENT_METHODS,
+    METHOD_IDS,
+    OCTETS_BEHIND,
+    Content,
+    Method,
+    RawFrame,
+    Table,
+    event_of,
+)
 from amqpspec.targets.codec.field_values import FarTimestamp
 from amqpspec.targets.codec.methods_codec import (
     HEARTBEAT_OCTETS,
@@ -33,6 +42,7 @@ from amqpspec.targets.codec.methods_codec import (
     encode_content,
     encode_method,
 )
+from amqpspec.targets.codec.server_decoder import ServerDecoder
 
 _RESERVED = {"ticket", "out_of_band", "insist", "capabilities", "known_hosts", "channel_id", "cluster_id"}
 _RENAMED = {"exchange_type": "type"}
@@ -151,14 +161,17 @@ class TestEveryMethod:
         assert set(frame.arguments) == set(as_arguments(sample_fields(method)))
         assert not any(frame.arguments.values())
 
-    def test_each_truncation_and_extension_is_a_syntax_error(self, method: str) -> None:
+    def test_each_truncation_is_a_syntax_error_and_an_extension_is_told_with_the_method(self, method: str) -> None:
         payload = encode_method(1, method, as_arguments(sample_fields(method)))[7:-1]
         for length in range(len(payload)):
             with pytest.raises(FrameSyntaxError) as caught:
                 decode(framed(1, 1, payload[:length]))
             assert caught.value.reply_code == 502
-        with pytest.raises(FrameSyntaxError):
-            decode(framed(1, 1, payload + b"\x00"))
+        (frame,) = decode(framed(1, 1, payload + b"\x00") + (EMPTY_HEADER if method in CONTENT_METHODS else b""))
+        assert isinstance(frame, Method) and frame.name == method
+        assert frame.arguments[OCTETS_BEHIND] == "00"
+        (frame,) = ServerDecoder(awaits_header=False).feed(framed(1, 1, payload + b"\x00"))
+        assert isinstance(frame, RawFrame), "a client must not do that either, and is told so"
 
 
 class TestMethods:
@@ -481,6 +494,18 @@ class TestDecoder:
             decode(octets)
         assert caught.value.reply_code == reply_code
         assert 0 < len(caught.value.octets) <= 64 and octets.endswith(caught.value.octets)
+
+    @pytest.mark.parametrize(("behind", "kept"), [(b"\0", "00"), (bytes(100), "00" * 64)])
+    def test_octets_behind_the_last_argument_are_told_with_the_method(self, behind: bytes, kept: str) -> None:
+        payload = encode_method(1, "basic.qos-ok", {})[7:-1]
+        content = encode_content(1, Content({}, b"five5"))
+        delivery = encode_method(1, "basic.deliver", {"consumer_tag": "t"})[7:-1]
+        octets = framed(1, 1, payload + behind) + framed(1, 1, delivery + behind) + content
+        qos, delivered = Decoder().feed(octets)
+        assert isinstance(qos, Method) and isinstance(delivered, Method)
+        assert (qos.name, qos.arguments) == ("basic.qos-ok", {OCTETS_BEHIND: kept})
+        assert delivered.content == Content({}, b"five5")
+        assert (delivered.arguments["consumer_tag"], delivered.arguments[OCTETS_BEHIND]) == ("t", kept)
 
     def test_what_came_before_is_not_lost(self) -> None:
         decoder = Decoder(sent=True)

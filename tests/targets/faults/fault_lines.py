@@ -468,6 +468,10 @@ LINES: dict[str, str] = {
     "bad-frame-end-accepted": "a.1 frame.other type=1 payload=003c000a end=0",
     "unknown-frame-type-accepted": "a.1 frame.other type=9",
     "stray-content-accepted": "a.1 frame.body body=x",
+    "octet-behind-arguments": """
+        a.1 queue.declare q
+        a.1 basic.consume q tag=t
+    """,
     "content-of-any-class": """
         a.1 basic.publish q unfinished &
         a.1! frame.header class-id=50 body-size=0
