@@ -51,8 +51,8 @@ Requirements:
 * CONN-012: Minimum frame-max. tune-ok with frame-max below the minimum frame size is rejected with a bare socket close.
   In rabbitmq-3: minimum 4096 (4095 refused). In rabbitmq-4.0: minimum 4096 or 8192, as versions differ (8192 from 4.1.0
   on). In rabbitmq-4.3: minimum 8192 (4096 refused, 8192 accepted; since 4.1). In amqp-0-9-1: minimum 4096, in what the
-  server offers as well.
-  [rabbit_reader.erl:validate_negotiated_integer_value; FRAME_MIN_SIZE; AMQP 0-9-1 class connection]
+  server offers as well. [rabbit_reader.erl:validate_negotiated_integer_value; FRAME_MIN_SIZE; AMQP 0-9-1 class
+  connection]
 * CONN-025: Server properties. connection.start server-properties contain product, version, platform, capabilities,
   cluster_name, copyright, information. In amqp-0-9-1: at least host, product, version, platform, copyright and
   information. [rabbit_reader.erl:server_properties; AMQP 0-9-1 class connection]
