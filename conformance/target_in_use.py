@@ -12,12 +12,8 @@ from amqpspec.conformance.session.command_sequence import Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
-from amqpspec.targets.brokers import health
-from amqpspec.targets.brokers.health import Watch, check_alive, is_alive
+from amqpspec.targets.brokers.health import SHORT_TIME_LIMIT, TIME_LIMIT, Watch, check_alive, is_alive
 from amqpspec.targets.errors import OperatorError, ServesNoMore, TargetError, TargetUnreachable
-
-#: Seconds that a broker in good health may have at the least, to serve a fresh connection.
-ALIVE_TIME = 3.0
 
 
 class TargetInUse:
@@ -65,4 +61,4 @@ class TargetInUse:
 
     @property
     def _alive_time(self) -> float:
-        return self.patience.generous(ALIVE_TIME, health.TIME_LIMIT)
+        return self.patience.generous(SHORT_TIME_LIMIT, TIME_LIMIT)

@@ -9,11 +9,11 @@ from types import MappingProxyType
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from amqpspec.conformance.profile.profile import choices_in_words
-from amqpspec.conformance.verdicts.judgement import Cause, FoundFailure, RunResult
+from amqpspec.conformance.verdicts.judgement import STREAM_ENDS, Cause, FoundFailure, RunResult
 from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.registry import Requirement
-from amqpspec.model.promises.severity import Severity, severity_of
-from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.severity import Severity, rank, severity_of
+from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line, accuracy_rows, seconds_text
 from amqpspec.reports.accuracy_plot import accuracy_plot
@@ -25,6 +25,7 @@ from amqpspec.reports.as_known import (
     new_as_known,
 )
 from amqpspec.reports.extent import extent_lines
+from amqpspec.reports.one_cause import in_words, shown_together
 from amqpspec.reports.overview import (
     ACCEPTED_SIGN,
     SIGNS,
@@ -63,10 +64,6 @@ def page_environment() -> Environment:
     return environment
 
 
-def _gravest(entry: Entry) -> Severity:
-    return severity_of(entry.failures[0].failure)
-
-
 def look(entry: Entry) -> str:
     """The class of the style sheet: by the verdict against the promise, and whether that fails the run."""
     if entry.is_accepted:
@@ -83,15 +80,29 @@ def render_html(
     environment = page_environment()
 
     def causes_of(found: FoundFailure) -> list[Cause]:
-        return [cause for cause in result.causes if cause.failure == found.failure.identity]
+        mine = [cause for cause in result.causes if cause.failure == found.failure.identity]
+        return [cause for cause in mine if cause.answer != STREAM_ENDS]
 
     environment.globals.update(
-        again=again, notes=notes, seconds_text=seconds_text, source_parts=source_parts, causes_of=causes_of
-    )
+        again=again, notes=notes, seconds_text=seconds_text, source_parts=source_parts, causes_of=causes_of,
+        in_words=in_words,
+    )  # fmt: skip
     listed = entries(result, registry)
+    together = {each.first.failure.identity: each for each in shown_together(result)}
+    under = {other.failure.identity for each in together.values() for other in each.others}
+
+    def gravest(entry: Entry) -> Failure | None:
+        """Of those that are not shown under another one."""
+        return next((each.failure for each in entry.failures if each.failure.identity not in under), None)
+
     is_new = {entry.id: not (entry.differs or entry.is_excused) for entry in listed}
     worst = failing(listed)
-    new = [entry for entry in worst if is_new[entry.id]]
+    shown = {entry.id: first for entry in worst if (first := gravest(entry)) is not None}
+    new = [entry for entry in worst if is_new[entry.id] and entry.id in shown]
+    new.sort(key=lambda entry: rank(shown[entry.id]))
+    by_severity: list[tuple[Severity, list[Entry]]] = [
+        (severity, list(some)) for severity, some in groupby(new, lambda entry: severity_of(shown[entry.id]))
+    ]
     return environment.get_template("report.html").render(
         result=result,
         target=result.target,
@@ -110,8 +121,12 @@ def render_html(
         areas=areas(listed),
         entries=listed,
         failing=worst,
-        new_by_severity=[(severity, list(some)) for severity, some in groupby(new, _gravest)],
+        new_by_severity=by_severity,
         accepted=[entry for entry in worst if not is_new[entry.id]],
+        together=together,
+        under=under,
+        only_under={entry.id for entry in worst} - shown.keys(),
+        title_of={entry.id: entry.title for entry in listed},
         most_open=MOST_OPEN,
         replays={found.failure.identity: replays.get(found.failure.identity, "") for found in result.failures},
         severities=severity_line(result),

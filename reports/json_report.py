@@ -34,7 +34,8 @@ def report_object(result: RunResult) -> dict[str, Any]:
     connection and channel.
     `extent` says how many scenarios and sequences of the search were judged to their end, and what ended the others;
     `decided` are the scenarios that were carried out and decided;
-    `causes` what the broker refuses in one way again and again, and how many sequences are `blocked` by that;
+    `causes` what the broker refuses in one way again and again (`answer` is empty where it never answers), and how many
+    sequences are `blocked` by that; where `answer` is "socket.closed", the stream ends in place of `what` is owed;
     `left_alone` the rules that the search leaves alone, each with the identity that is the reason;
     `left_behind` what the run made and the broker did not delete; `not_whole` what is wrong with the broker at the end.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and

@@ -21,6 +21,7 @@ from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import headline_as_known, new_as_known, not_seen
 from amqpspec.reports.extent import extent_lines
+from amqpspec.reports.one_cause import Together, shown_together
 from amqpspec.reports.overview import (
     SIGNS,
     VERDICTS,
@@ -72,14 +73,19 @@ def print_report(
     failing = [
         (entry, found) for found in by_severity if (entry := by_requirement.get(found.failure.requirement)) is not None
     ]
+    together = {each.first.failure.identity: each for each in shown_together(result)}
+    under = {other.failure.identity for each in together.values() for other in each.others}
     new = [(entry, found) for entry, found in failing if found.known is None and not result.is_as_known(found)]
-    for entry, found in new[:MAX_WHOLE]:
-        console.print(failure_lines(entry, found, result))
-        console.print()
     known = [each for each in failing if each not in new]
-    if brief := [*new[MAX_WHOLE:], *known]:
-        for each in _brief_lines(brief, result):
-            console.print(each, no_wrap=True, overflow="ellipsis")
+    shown = [(entry, found) for entry, found in new if found.failure.identity not in under]
+    for entry, found in shown[:MAX_WHOLE]:
+        console.print(failure_lines(entry, found, result, together.get(found.failure.identity)))
+        console.print()
+    if brief := [*shown[MAX_WHOLE:], *known]:
+        for (_, found), short in zip(brief, _brief_lines(brief, result), strict=True):
+            console.print(short, no_wrap=True, overflow="ellipsis")
+            if (with_others := together.get(found.failure.identity)) is not None:
+                console.print(Padding(_text(f"one cause: {with_others.in_words}"), (0, 0, 0, 4)))
         console.print()
     if result.undecided:
         undecided = [f"  {sequence}: {reason}" for sequence, reason in result.undecided]
@@ -161,8 +167,10 @@ def sums_table(result: RunResult) -> Table:
     return table
 
 
-def failure_lines(entry: Entry, found: FoundFailure, result: RunResult) -> RenderableType:
-    """One failure: the rule, what was allowed, what was observed, the commands."""
+def failure_lines(
+    entry: Entry, found: FoundFailure, result: RunResult, together: Together | None = None
+) -> RenderableType:
+    """One failure: the rule, what was allowed, what was observed, the commands. `together`: with those under it."""
     failure = found.failure
     fails = fails_a_run(found)
     title = Text(f"{sign_of(found)} {entry.id}", style=STYLES[Verdict.FAIL] if fails else "bold")
@@ -184,6 +192,8 @@ def failure_lines(entry: Entry, found: FoundFailure, result: RunResult) -> Rende
     commands = found.commands or ((failure.command,) if failure.command else ())
     if commands:
         grid.add_row("commands", _lines(commands))
+    if together is not None:
+        grid.add_row("one cause", _text(together.in_words))
     return Group(title, Padding(grid, (0, 0, 0, 2)))
 
 

@@ -14,12 +14,14 @@ from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.targets.brokers.health import check_alive
+from amqpspec.targets.brokers.health import SHORT_TIME_LIMIT, check_alive
 from amqpspec.targets.clock import COMMON
-from amqpspec.targets.errors import ServesNoMore, TargetError
+from amqpspec.targets.errors import TargetError
 
 #: Sequences that are carried out at one time: nearly all of the time goes into waiting.
 AT_ONCE = 6
+#: So many losses with nothing carried out to its end in between: the broker survives next to nothing.
+ENOUGH = 3
 #: Begins the name of a sequence.
 SEQUENCE = "profile "
 
@@ -38,26 +40,33 @@ class CarryingOut:
         self._has_served = False
         with suppress(TargetError):  # who carries out the first commands is told so
             self._has_served = check_alive(target.address)
-        #: only one shows what it is that a part of the target does not survive
+        #: only one shows what it is that the target does not survive
         self._at_once = AT_ONCE
+        #: since something was carried out to its end
+        self._losses = 0
 
     def carry_out(self, files: Mapping[str, CommandFile], bases: Mapping[str, Dialect]) -> set[str]:
         """Carry out the files, each judged by its dialect. Gives the names of those that were carried out to their end.
 
-        Raises `TargetError` where the target is lost and cannot be started again.
+        Raises `TargetError` where the target is lost and cannot be started again. One that is lost again and again is
+        not asked any more.
         """
         done: set[str] = set()
         left = list(files)
-        while left:
+        while left and self._losses < ENOUGH:
+            before = len(done)
             begun, lost = self._as_long_as_it_lasts(files, left, bases, done)
-            if lost is None and self._at_once > 1 and (lost := self._end_of_a_part()) is not None:
+            if lost is None and self._at_once > 1 and (lost := self._unnoticed_loss()) is not None:
                 self._at_once = 1
                 done -= begun
-                if self._start_again is not None:
-                    begun = set()
+                if len(begun) > 1 and self._start_again is not None:
+                    begun = set()  # which of them does it is found one by one
             left = [name for name in left if name not in begun]
+            if len(done) > before:
+                self._losses = 0
             if lost is None:
                 continue
+            self._losses += 1
             if self._start_again is None:
                 names = ", ".join(name for name in files if name in begun - done)
                 behind = f"it answered at first, and was lost while its choices were looked at ({names})"
@@ -106,14 +115,19 @@ class CarryingOut:
             for command in file.commands:
                 session.run(command)
         if self._at_once == 1:
-            check_alive(target.address, has_served=self._has_served)
+            self._check_alive()
 
-    def _end_of_a_part(self) -> TargetError | None:
-        """Why no fresh connection is served, where one was at first."""
+    def _unnoticed_loss(self) -> TargetError | None:
+        """Why no fresh connection is served, where one was at first: the broker hangs, or a part of it has ended. A
+        sequence only says that nothing comes.
+        """
         try:
-            check_alive(self._target.address, has_served=self._has_served)
-        except ServesNoMore as error:
+            self._check_alive()
+        except TargetError as error:
             return error
-        except TargetError:
-            return None  # who comes next is told that nobody answers
         return None
+
+    def _check_alive(self) -> None:
+        # nothing else is under way
+        time_limit = self._patience.generous(SHORT_TIME_LIMIT, SHORT_TIME_LIMIT)
+        check_alive(self._target.address, time_limit, self._has_served)

@@ -20,7 +20,7 @@ from amqpspec.conformance.traces.trace import Mark, TraceWriter
 from amqpspec.conformance.verdicts.events import EventObserved, Listener, tell
 from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.judging.questions import Questions
-from amqpspec.model.protocol.methods import ChannelKey, Method, OperatorAction, TraceEvent
+from amqpspec.model.protocol.methods import NO_HEARTBEAT, ChannelKey, Method, OperatorAction, TraceEvent
 
 #: After so many deadlines what is owed is overdue, though other frames come all the time.
 MOST_DEADLINES = 5
@@ -166,10 +166,11 @@ class Conversation:
             deadline = (self.patience.login_deadline if is_login else self.patience.deadline) + until_rule
             asked = time.monotonic()
             is_flood = next(frames) > LEAST_FRAMES and asked - began > MOST_DEADLINES * deadline
-            if is_flood or self.receive(deadline) is None:
+            if is_flood or (event := self.receive(deadline)) is None:
                 self.mark("overdue", deadline)
                 return
-            if not until_rule:
+            is_answer = event.arguments.get("reason") != NO_HEARTBEAT  # where the client gives up, nothing was answered
+            if is_answer and not until_rule:
                 waited = self.patience.waited_for_login if is_login else self.patience.waited
                 waited(time.monotonic() - asked)
         self._await_ends()

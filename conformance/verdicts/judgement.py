@@ -30,6 +30,8 @@ SERVES_ON = "SERVER-001"
 INDISPENSABLE = frozenset(
     {"connection.open", "channel.open", "queue.declare", "basic.publish", "basic.consume", "basic.get", "basic.ack"}
 )
+#: What a cause has for an answer where the broker ends the TCP stream.
+STREAM_ENDS = "socket.closed"
 #: One undecided sequence in so many leaves a run decided.
 _DECIDED_OF_ONE_UNDECIDED = 100
 
@@ -134,7 +136,8 @@ class FoundFailure:
 @dataclass(frozen=True, slots=True)
 class Cause:
     """What the broker refuses again and again in the same way, or never answers: then `answer` is empty
-    (`conformance.verdicts.causes`).
+    (`conformance.verdicts.causes`). Where `answer` is `STREAM_ENDS`, `what` is owed, and the stream ends in place of it
+    (`conformance.verdicts.silent_ends`).
 
     `failure` is the identity that it is reported under, `under` are others that come from it. `blocked`: sequences
     that were ended by it and say no more.

@@ -12,8 +12,8 @@ from amqpspec.targets.address import Address
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.errors import ServesNoMore, TargetError, TargetUnreachable
 
-#: Seconds that a broker in good health may take for all of it.
-TIME_LIMIT = 10.0
+#: Seconds that a broker in good health may take for all of it: at the most, and at the least.
+TIME_LIMIT, SHORT_TIME_LIMIT = 10.0, 3.0
 #: Seconds until a message that was published may be got; nothing says that it is there at once.
 PUBLISHING_TIME = 2.0
 _BODY = b"alive"

@@ -50,8 +50,9 @@ Requirements:
   [rabbit_reader.erl:validate_negotiated_integer_value; AMQP 0-9-1 class connection]
 * CONN-012: Minimum frame-max. tune-ok with frame-max below the minimum frame size is rejected with a bare socket close.
   In rabbitmq-3: minimum 4096 (4095 refused). In rabbitmq-4.0: minimum 4096 or 8192, as versions differ (8192 from 4.1.0
-  on). In rabbitmq-4.3: minimum 8192 (4096 refused, 8192 accepted; since 4.1). In amqp-0-9-1: minimum 4096.
-  [rabbit_reader.erl:validate_negotiated_integer_value; FRAME_MIN_SIZE; AMQP 0-9-1 class connection]
+  on). In rabbitmq-4.3: minimum 8192 (4096 refused, 8192 accepted; since 4.1). In amqp-0-9-1: minimum 4096, in what the
+  server offers as well. [rabbit_reader.erl:validate_negotiated_integer_value; FRAME_MIN_SIZE; AMQP 0-9-1 class
+  connection]
 * CONN-025: Server properties. connection.start server-properties contain product, version, platform, capabilities,
   cluster_name, copyright, information. In amqp-0-9-1: at least host, product, version, platform, copyright and
   information. [rabbit_reader.erl:server_properties; AMQP 0-9-1 class connection]
@@ -85,6 +86,7 @@ from amqpspec.model.rules.connection.handshake_content import (
     HEADER_1_0,
     HEADERS_0_8,
     START_BLAME,
+    TUNE_BLAME,
     TUNE_OFFER,
     limit,
     start_arguments,
@@ -258,7 +260,8 @@ def _wishes_in_vain(connection: Connection, properties: object) -> bool:
 def _admit(broker: Broker, connection: Connection, user: str) -> None:
     connection.user = user
     connection.state = ConnectionState.TUNING
-    owe(broker, connection, "connection.tune", tune_arguments(broker.dialect), ("CONN-010",))
+    blame = {} if broker.dialect.extensions else TUNE_BLAME
+    owe(broker, connection, "connection.tune", tune_arguments(broker.dialect), ("CONN-010",), blame)
 
 
 def _refuse_login(broker: Broker, connection: Connection, mechanism: str) -> None:
@@ -278,7 +281,10 @@ def _tune_ok(broker: Broker, connection: Connection, method: Method) -> None:
     offered = connection.offered or TUNE_OFFER
     asked = method.arguments
     frame_max, channel_max = asked.get("frame_max", 0), asked.get("channel_max", 0)
-    if 0 < frame_max < broker.dialect.least_frame_max:
+    least: float = broker.dialect.least_frame_max
+    if not broker.dialect.extensions:
+        least = min(least, limit(offered["frame_max"]))  # who takes what it is offered is not refused for that
+    if 0 < frame_max < least:
         refuse_silently(broker, connection, "CONN-012")
     elif not frame_max and offered["frame_max"] and broker.dialect.text.frame_max_can_be_left_open:
         _tune_ok(broker, connection, replace(method, arguments={**asked, "frame_max": offered["frame_max"]}))

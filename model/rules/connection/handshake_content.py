@@ -1,4 +1,4 @@
-"""What a broker says of itself in the handshake: headers, connection.start, connection.tune (CONN-001, 010, 025).
+"""What a broker says of itself in the handshake: headers, connection.start, connection.tune (CONN-001, 010, 012, 025).
 
 Requirements:
 
@@ -8,6 +8,11 @@ Requirements:
   rabbit_reader.erl:handshake]
 * CONN-010: Tune values. Default connection.tune offers channel-max 2047, frame-max 131072, heartbeat 60.
   [rabbit_reader.erl:start_connection/tune]
+* CONN-012: Minimum frame-max. tune-ok with frame-max below the minimum frame size is rejected with a bare socket close.
+  In rabbitmq-3: minimum 4096 (4095 refused). In rabbitmq-4.0: minimum 4096 or 8192, as versions differ (8192 from 4.1.0
+  on). In rabbitmq-4.3: minimum 8192 (4096 refused, 8192 accepted; since 4.1). In amqp-0-9-1: minimum 4096, in what the
+  server offers as well. [rabbit_reader.erl:validate_negotiated_integer_value; FRAME_MIN_SIZE; AMQP 0-9-1 class
+  connection]
 * CONN-025: Server properties. connection.start server-properties contain product, version, platform, capabilities,
   cluster_name, copyright, information. In amqp-0-9-1: at least host, product, version, platform, copyright and
   information. [rabbit_reader.erl:server_properties; AMQP 0-9-1 class connection]
@@ -38,6 +43,8 @@ _PROPERTIES_OF_THE_TEXT = ("copyright", "host", "information", "platform", "prod
 
 #: Requirement of an argument of connection.start that has one of its own.
 START_BLAME = {"server_properties": "CONN-025"}
+#: The same of connection.tune, where its numbers are the broker's choice.
+TUNE_BLAME = {"frame_max": "CONN-012"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,23 @@ class Keys(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class FrameMax(Pattern):
+    """An offer of frame-max: "the minimum negotiated value for frame-max is also frame-min-size"; 0 is no limit."""
+
+    least: int
+    example: int
+
+    def matches(self, value: Any) -> bool:
+        return isinstance(value, int) and limit(value) >= self.least
+
+    def choose(self) -> int:
+        return self.example
+
+    def __str__(self) -> str:
+        return f"at least {self.least}, or 0"
+
+
+@dataclass(frozen=True, slots=True)
 class Header(Pattern):
     """Any protocol header."""
 
@@ -106,8 +130,11 @@ def start_arguments(dialect: Dialect, version: tuple[int, int]) -> Table:
 
 
 def tune_arguments(dialect: Dialect) -> Table:
-    """connection.tune: the numbers of a RabbitMQ that nobody has configured, or any."""
-    return {name: value if dialect.extensions else Anything(value) for name, value in TUNE_OFFER.items()}
+    """connection.tune: the numbers of a RabbitMQ that nobody has configured, or any that the text allows."""
+    if dialect.extensions:
+        return TUNE_OFFER.copy()
+    open = {name: Anything(value) for name, value in TUNE_OFFER.items()}
+    return {**open, "frame_max": FrameMax(dialect.least_frame_max, TUNE_OFFER["frame_max"])}
 
 
 def limit(number: int) -> float:

@@ -10,7 +10,7 @@ import pytest
 
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.profile import carrying_out
-from amqpspec.conformance.profile.carrying_out import CarryingOut
+from amqpspec.conformance.profile.carrying_out import ENOUGH, CarryingOut
 from amqpspec.conformance.profile.profile import BASE
 from amqpspec.conformance.profile.shows import shows
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -68,6 +68,61 @@ def test_one_of_which_a_part_ended_is_started_again(tmp_path: Path) -> None:
         done = CarryingOut(start(), trace, start).carry_out(FILES, dict.fromkeys(NAMES, BASE))
     assert done == set(NAMES) - {"recover-async"}
     assert len(starts) == 3, "begun, and again behind each loss"
+
+
+def test_one_that_survives_next_to_nothing_is_not_asked_any_more(ended_by: list[str], tmp_path: Path) -> None:
+    ended_by += NAMES
+    begun_again: list[int] = []
+
+    def start_again() -> TargetUnderTest:
+        begun_again.append(1)
+        return TARGET
+
+    with TraceWriter(tmp_path / "trace.jsonl") as trace:
+        carrying = CarryingOut(TARGET, trace, start_again)
+        assert carrying.carry_out(FILES, dict.fromkeys(NAMES, BASE)) == set()
+        assert len(begun_again) == ENOUGH < len(NAMES)
+        assert carrying.carry_out(FILES, dict.fromkeys(NAMES, BASE)) == set()
+    assert len(begun_again) == ENOUGH
+
+
+def test_losses_with_something_carried_out_in_between_are_no_reason_to_stop(
+    ended_by: list[str], tmp_path: Path
+) -> None:
+    names = sorted(name for name, file in shows().items() if not file.rough)[: 2 * ENOUGH]
+    files = {name: shows()[name] for name in names}
+    ended_by += names[1::2]
+    with TraceWriter(tmp_path / "trace.jsonl") as trace:
+        done = CarryingOut(TARGET, trace, lambda: TARGET).carry_out(files, dict.fromkeys(names, BASE))
+    assert done == set(names[::2])
+
+
+def test_one_that_hangs_shows_nothing_of_its_choices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its sequences end without an error, as nothing comes. It is started again, and looked at one by one."""
+    hanging: set[str] = set()
+
+    def carry_out(self: CarryingOut, name: str, file: CommandFile, base: Dialect) -> None:
+        hanging.update({"if-empty"}.intersection({name}))
+        if self._at_once == 1:
+            self._check_alive()
+
+    def check_alive(address: Address, time_limit: float = 0, has_served: bool = False) -> bool:
+        if hanging:
+            raise TargetUnreachable("did not complete the handshake")
+        return True
+
+    def start_again() -> TargetUnderTest:
+        hanging.clear()
+        return TARGET
+
+    monkeypatch.setattr(CarryingOut, "_carry_out", carry_out)
+    monkeypatch.setattr(carrying_out, "check_alive", check_alive)
+    with TraceWriter(tmp_path / "trace.jsonl") as trace:
+        done = CarryingOut(TARGET, trace, start_again).carry_out(FILES, dict.fromkeys(NAMES, BASE))
+        assert done == set(NAMES) - {"if-empty"}
+        alone = {"if-empty": FILES["if-empty"]}
+        assert CarryingOut(TARGET, trace, start_again).carry_out(alone, {"if-empty": BASE}) == set()
+    assert not hanging, "who comes next has one that serves"
 
 
 def test_who_cannot_start_it_says_what_was_under_way(ended_by: list[str], tmp_path: Path) -> None:

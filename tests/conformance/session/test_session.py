@@ -20,7 +20,7 @@ from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, read_trace
 from amqpspec.conformance.verdicts.events import CommandIssued, Event, EventObserved
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
 from amqpspec.model.promises.verdict import Shape, Verdict
-from amqpspec.model.protocol.methods import Method
+from amqpspec.model.protocol.methods import NO_HEARTBEAT, Method, SocketEvent, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.embedded.connection import ClientConnection
@@ -185,6 +185,26 @@ def test_a_login_has_the_time_that_logins_take(trace: TraceWriter) -> None:
     assert [failure.detail for failure in judgement.failures] == ["connection.tune"]
     waited = [row["waited"] for row in rows(trace) if row.get("mark") == "overdue"]
     assert waited == [patience.login_deadline] and waited[0] > patience.deadline
+
+
+@pytest.mark.parametrize(("reason", "heard"), [(NO_HEARTBEAT, 2), ("the broker ended the stream", 3)])
+def test_where_the_client_gives_up_no_login_was_slow(
+    reason: str, heard: int, trace: TraceWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logins: list[float] = []
+    monkeypatch.setattr(Patience, "waited_for_login", lambda self, seconds: logins.append(seconds))
+    with broker() as target, Session(under_test(target), trace, "s") as session:
+        receive = session._conversation.carrier.receive
+
+        def receive_an_end(timeout: float) -> TraceEvent | None:
+            event = receive(timeout)
+            if event is None or event.name != "connection.open-ok":
+                return event
+            return SocketEvent("a", 0, "socket.closed", {"reason": reason}, sent=False)
+
+        monkeypatch.setattr(session._conversation.carrier, "receive", receive_an_end)
+        session.run(parse_command("a connection.open"))
+    assert len(logins) == heard
 
 
 def test_a_broker_that_goes_away(trace: TraceWriter) -> None:

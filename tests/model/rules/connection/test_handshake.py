@@ -138,8 +138,20 @@ def test_a_capability_that_is_not_advertised() -> None:
 def test_what_connection_tune_says(limit: str) -> None:
     talk = Talk(steps=4).see("connection.tune", **{**TUNE_OFFER, limit: 7})
     assert (talk.failure.requirement, talk.failure.detail) == ("CONN-010", f"connection.tune {limit.replace('_', '-')}")
-    bare = Talk(AMQP_0_9_1, 4).see("connection.tune", **{**TUNE_OFFER, limit: 7})
+    bare = Talk(AMQP_0_9_1, 4).see("connection.tune", **{**TUNE_OFFER, limit: 4096})
     assert bare.acceptor.failures == [], "the text leaves it to the server"
+
+
+def test_no_less_than_the_least_frame_max_is_offered_and_who_takes_it_is_let_in() -> None:
+    for frame_max in (0, 4096):
+        talk = Talk(AMQP_0_9_1, 4).see("connection.tune", **{**TUNE_OFFER, "frame_max": frame_max})
+        assert talk.acceptor.failures == []
+    talk = Talk(AMQP_0_9_1, 4).see("connection.tune", **{**TUNE_OFFER, "frame_max": 1024})
+    assert (talk.failure.requirement, talk.failure.detail) == ("CONN-012", "connection.tune frame-max")
+    assert talk.say("connection.tune-ok", **{**TUNE_OFFER, "frame_max": 1024}).state is ConnectionState.OPENING
+    for frame_max in (1023, 1025):
+        talk = Talk(AMQP_0_9_1, 4).see("connection.tune", **{**TUNE_OFFER, "frame_max": 1024})
+        assert talk.say("connection.tune-ok", **{**TUNE_OFFER, "frame_max": frame_max}).state is ConnectionState.ENDING
 
 
 # ------------------------------------------------------------------------------------------------ headers

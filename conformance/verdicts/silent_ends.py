@@ -1,0 +1,42 @@
+"""One cause, once: a broker that ends the TCP stream without a word where it owes channel.close, or connection.close.
+
+Each requirement that owes an exception shows that as a failure of its own. They stay what they are, for the gate and in
+all data; a reader is shown the one habit behind them. An end in place of a reply that is owed otherwise may be a crash
+of its own, and is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from amqpspec.conformance.verdicts.judgement import STREAM_ENDS, Cause, FoundFailure
+from amqpspec.model.promises.severity import rank
+from amqpspec.model.promises.verdict import Shape
+
+#: Requirements that show it before it is taken for a habit.
+ENOUGH = 3
+
+_IN_PLACE_OF = re.compile(re.escape(STREAM_ENDS) + r" in place of (?P<owed>(?:channel|connection)\.close)$")
+
+
+def silent_ends(failures: Iterable[FoundFailure]) -> tuple[Cause, ...]:
+    """The causes, each reported under the gravest of its failures."""
+    by_owed: defaultdict[str, list[FoundFailure]] = defaultdict(list)
+    for found in sorted(failures, key=lambda found: rank(found.failure)):
+        failure = found.failure
+        in_place = _IN_PLACE_OF.match(failure.detail)
+        if in_place is not None and failure.shape is Shape.UNEXPECTED and not failure.defect:
+            by_owed[in_place["owed"]].append(found)
+    return tuple(
+        Cause(
+            failure=shown[0].failure.identity,
+            what=owed,
+            answer=STREAM_ENDS,
+            blocked=0,
+            under=tuple(each.failure.identity for each in shown[1:]),
+        )
+        for owed, shown in sorted(by_owed.items())
+        if len({each.failure.requirement for each in shown}) >= ENOUGH
+    )

@@ -1,0 +1,47 @@
+"""What failures have in common, in words; and those that a reader is shown together, as they come from one cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from amqpspec.conformance.verdicts.judgement import STREAM_ENDS, Cause, FoundFailure, RunResult, fails_a_run
+from amqpspec.model.promises.severity import rank
+from amqpspec.reports.text import plural
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """New failures of one cause. `first` is the gravest of them; the `others` are shown under it."""
+
+    cause: Cause
+    first: FoundFailure
+    others: tuple[FoundFailure, ...]
+
+    @property
+    def in_words(self) -> str:
+        """A sentence without its full stop, with the requirements of the others."""
+        ids = dict.fromkeys(each.failure.requirement for each in self.others)
+        return f"{in_words(self.cause)}, in {plural(len(self.others), 'other failure')} as well: {', '.join(ids)}"
+
+
+def in_words(cause: Cause) -> str:
+    if cause.answer == STREAM_ENDS:
+        return f"the broker ends the stream without a word where {cause.what} is owed"
+    if cause.answer:
+        return f"the broker answers {cause.what} by {cause.answer}"
+    return f"the broker never answers {cause.what}"
+
+
+def shown_together(result: RunResult) -> Iterator[Together]:
+    """The failures of which a broker that ends the stream is the cause. What is known, or fails no run, stays where
+    such failures are shown.
+    """
+    new = [each for each in result.failures if fails_a_run(each) and not result.is_as_known(each)]
+    for cause in result.causes:
+        if cause.answer != STREAM_ENDS:
+            continue
+        of_it = [each for each in new if each.failure.identity in (cause.failure, *cause.under)]
+        if len(of_it) > 1:
+            first, *others = sorted(of_it, key=lambda found: rank(found.failure))
+            yield Together(cause, first, tuple(others))
