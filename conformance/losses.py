@@ -34,7 +34,7 @@ from amqpspec.targets.errors import TargetUnreachable
 #: and the last.
 ENOUGH, NEAR = 3, 20
 #: Seconds that a run spends behind losses before it ends by that, and the part of it that these have to be.
-MOST_TIME, MOST_OF_THE_RUN = 60.0, 0.5
+MOST_TIME, MOST_OF_THE_RUN = 180.0, 0.5
 #: So many losses behind the same method have it left out.
 ENOUGH_TO_AVOID = 2
 #: What a sequence ends with: the suite closes its connections, and deletes what it made.
