@@ -49,7 +49,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("part", nargs="?", choices=("all", *PARTS), default="all")
     parser.add_argument(
         "--targets", nargs="+", default=["embedded", "docker:amqpspec/rabbitmq:4.3"], metavar="TARGET",
-        help="of live and generation (default: embedded and docker:amqpspec/rabbitmq:4.3)",
+        help="of live, generation and recording (default: embedded and docker:amqpspec/rabbitmq:4.3)",
     )  # fmt: skip
     parser.add_argument(
         "--whole-targets", nargs="+", default=list(WHOLE), metavar="TARGET",
