@@ -103,7 +103,7 @@ def _record_many(path: Path, length: int) -> None:
 
 
 def _cut_long(rows: Iterator[TraceRow], length: int, path: Path) -> None:
-    """Up to the first end of a barrier behind so many frames."""
+    """Up to the first end of a barrier after so many frames."""
     frames = 0
     with path.open("wb") as file:
         for row in rows:

@@ -34,7 +34,7 @@ LONGEST = 1200.0
 
 @dataclass(slots=True)
 class Traffic:
-    """What the trace of a run holds. `round_trips`: how often something came behind what had been sent."""
+    """What the trace of a run holds. `round_trips`: how often something came after what had been sent."""
 
     sequences: int = 0
     commands: int = 0

@@ -1,8 +1,8 @@
 """SIGINT and SIGTERM end what is under way: it deletes what it has made, and tells what it has found.
 
-Python raises the exception of a signal wherever the first thread is. Where that is code whose exceptions nobody hears
-of (a callback of the garbage collector, a finalizer), the exception is lost. So the signal is remembered as well, and
-what goes on for long asks whether one came.
+Python raises the exception of a signal wherever the main thread is. In code whose exceptions are ignored (a callback of
+the garbage collector, a finalizer) it is lost. So the signal is remembered as well, and what takes long asks whether
+one came.
 """
 
 from __future__ import annotations

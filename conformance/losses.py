@@ -1,8 +1,8 @@
-"""What a run does with a broker that ends in the middle of it, or answers nobody any more.
+"""What a run does with a broker that ends in the middle of it, or does not answer any more.
 
 A broker that the suite has started is started again. What was under way is then carried out one by one, so that the
 sequence that does it is known by name; nothing else that it showed is taken for a failure. The loss is a failure of
-`SERVER-001`, and its identity is that, with the command behind which nobody was answered. What has ended it twice in
+`SERVER-001`, and its identity is that, with the command after which nobody was answered. What has ended it twice in
 the same way is left out from then on, so that the rest of the broker is seen as well.
 """
 
@@ -30,12 +30,12 @@ from amqpspec.conformance.verdicts.judgement import (
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.targets.errors import TargetUnreachable
 
-#: So many losses by the same cause end a run, where fewer than so many sequences came through between the first of them
-#: and the last.
+#: So many losses by the same cause end a run, if fewer than `NEAR` sequences were over between the first and the
+#: last of them.
 ENOUGH, NEAR = 3, 20
-#: Seconds that a run spends behind losses before it ends by that, and the part of it that these have to be.
+#: Seconds that a run spends on losses before it ends by that, and the part of it that these have to be.
 MOST_TIME, MOST_OF_THE_RUN = 180.0, 0.5
-#: So many losses behind the same method have it left out.
+#: So many losses after the same method have it left out.
 ENOUGH_TO_AVOID = 2
 #: What a sequence ends with: the suite closes its connections, and deletes what it made.
 THE_END = "closing connections and deleting what was made"
@@ -44,7 +44,7 @@ MOST_NAMES = 8
 
 
 class Restarts(Protocol):
-    """Who has started the target, and can do it again."""
+    """Starts the target again, which it has started before."""
 
     def start_again(self) -> TargetUnderTest:
         """The target anew, on the address that it has then. Raises `TargetError` where it does not start."""
@@ -68,7 +68,7 @@ class Losses:
         #: seconds that what was done about them took, and since when something is done (of `time.monotonic`)
         self._took = 0.0
         self._since: float | None = None
-        #: by method that is left out, once it has been lost often enough behind it, the identity of that failure
+        #: by method that is left out, once it has been lost often enough after it, the identity of that failure
         self.avoided: dict[str, str] = {}
 
     @property
@@ -89,7 +89,7 @@ class Losses:
         """The target was lost. `sequence`: which does it, where that is known, by itself and by these commands.
 
         `log`: the last that the target wrote. `under_way`: names of sequences, where it is not known which did it.
-        `is_ended`: it was served behind all commands, and no more once connections were closed and queues deleted.
+        `is_ended`: it was served after all commands, and no more once connections were closed and queues deleted.
         `over`: how many sequences of the run are over.
         """
         last = commands[-1] if commands and not is_ended else None

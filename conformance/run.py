@@ -89,8 +89,10 @@ class Runner:
             self._shrink_all()
             raise_if_interrupted()
             self._ask_whether_whole()
-        except (TargetError, WorkerLost) as error:
+        except TargetError as error:
             lost = f"the target was lost after {self._record.tally.sequences} sequences: {error}"
+        except WorkerLost as error:
+            lost = f"the run ended after {self._record.tally.sequences} sequences: {error}"
         except KeyboardInterrupt:
             lost = f"interrupted after {self._record.tally.sequences} sequences"
             raise
@@ -168,9 +170,10 @@ class Runner:
         return log
 
     def _one_by_one(self, error: TargetError, log: Sequence[str]) -> None:
-        """Find out which of the sequences that were under way when the target was lost does that: they are carried out
-        one by one until one does it. Sequences that wait take too long for it; they are carried out with all others.
-        Where none does it, and only a part of the target is gone, those are that were over before it was noticed.
+        """Find the sequence that ends the target: carry out those that were under way one by one, until it is lost.
+
+        Sequences that wait take too long for this; they are carried out with all others. If none ends it, and only a
+        part of the target is gone, those that were over before the loss was noticed are carried out again as well.
         """
         over_before = self._record.under_way.unproven if isinstance(error, ServesNoMore) else []
         suspects = [suspect for suspect in self._record.under_way.busy if not self._is_blocked(suspect)]
@@ -181,8 +184,11 @@ class Runner:
             self._record.count(outcome)
             self._stop_if_too_long()
         for suspect in over_before:
-            if self._record.blocking(suspect.commands) is None and self._carry_out_asking(suspect) is None:
-                return
+            if self._record.blocking(suspect.commands) is None:
+                again = self._carry_out_asking(suspect)
+                if again is None:
+                    return
+                self._record.left_behind += again.left_behind
         under_way = [*(each.name for each in suspects), *self._record.under_way.names]
         over = self._record.tally.sequences
         failure = self._record.losses.note(str(error), log, None, under_way=under_way, over=over)
@@ -190,7 +196,7 @@ class Runner:
         self._stop_if_too_long()
 
     def _carry_out_asking(self, suspect: CommandSequence) -> CarriedOut | None:
-        """Carry it out, and ask behind each command whether the broker still answers.
+        """Carry it out, and after each command ask whether the broker still answers.
 
         None: it does not, so that nothing is said of the suspect but that it ends the target, which is started again.
         """
@@ -231,8 +237,8 @@ class Runner:
     # ----------------------------------------------------------------------------------------- scenarios
 
     def _run_scenarios(self, scenarios: Sequence[CommandFile], workers: Workers) -> None:
-        """Those that wait beside all others, as what only the operator's process can carry out; rough ones behind the
-        gentle, those that want to be alone at the end. While these wait, the search is made.
+        """Scenarios that wait, and those that need the operator, run beside the others. Rough ones come after gentle
+        ones, and those that want to be alone come last. While these wait, the first rounds of the search are made.
         """
         together = [each for each in scenarios if not each.alone]
         waiting = [each for each in together if each.waits or (needs_operator(each.commands) and not each.rough)]
@@ -301,9 +307,10 @@ class Runner:
         """Now that all connections of the run are over: does the broker serve a fresh one, and delete what is left?"""
         self._in_use.cleaner.close()
         gets = dialect_named(self.target.description.dialect).text.get_is_known
-        wrong = [not_served(self.target.address, gets)]
-        self._record.losses.served += 1
+        refusal = not_served(self.target.address, gets)
+        self._record.losses.served += refusal is None
         self._record.left_behind = clean_up(self.target.address, self._record.left_behind, self._in_use.patience)
+        wrong = [refusal] if refusal is not None else []
         if count := sum(map(self._record.is_to_be_deleted, self._record.left_behind)):
             wrong.append(f"{count} of the queues and exchanges that this run made cannot be deleted")
-        self._record.not_whole = tuple(filter(None, wrong))
+        self._record.not_whole = tuple(wrong)

@@ -32,5 +32,5 @@ class RunOptions:
     jobs: int = 1
     #: the search leaves out what the target was seen to refuse; if not, all targets get the same commands
     learns: bool = True
-    #: failures of which that is true are accepted for now, and not made short (again)
+    #: failures of which that is true are accepted for now, and not shrunk (again)
     accepted: Callable[[Failure], bool] | None = None

@@ -137,6 +137,7 @@ class RunRecord:
             sequences=self.tally.sequences,
             frames=self.tally.frames,
             undecided=tuple(self.tally.undecided),
+            undecided_of=self.tally.undecided_of,
             seconds=seconds,
             lost=lost,
             defects=self.tally.defects(dialect, target.description.judged_version),

@@ -18,7 +18,7 @@ from amqpspec.conformance.workers import MadeRound, Round, Workers, is_over
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.targets.clock import Clock
 
-#: Rounds of the search behind which it is looked at what the target refuses and breaks: where nothing is known of it
+#: Rounds of the search after which the run looks at what the target refuses and breaks: where nothing is known of it
 #: yet or there was something to learn, and else, which is all of a default run.
 FIRST_ROUNDS, LATER_ROUNDS = 1, 12
 
@@ -56,13 +56,13 @@ class SearchOfRun:
         self.left_alone: frozenset[str] = frozenset()
 
     def prepare(self, workers: Workers) -> None:
-        """Have the first rounds made while others wait. What is learned from now on is heeded by those behind them."""
+        """Have the first rounds made while others wait. What is learned from now on is heeded by those after them."""
         if themes_for(self._dialect, self._options.themes):
             for rounds in islice(self._rounds(), 1):
                 self._prepared = workers, workers.made(rounds)
 
     def go_on(self, workers: Workers, carry_out: Callable[[CommandSequence], CarriedOut], clock: Clock) -> None:
-        """Search until the number of sequences is reached. Called again, it goes on behind those that are over."""
+        """Search until the number of sequences is reached. Called again, it goes on after those that are over."""
         if not themes_for(self._dialect, self._options.themes):
             return
         if self._until is None and self._options.time_budget is not None:
@@ -78,7 +78,7 @@ class SearchOfRun:
                     self._take(each)
 
     def _carry_out(self, rounds: Sequence[MadeRound], workers: Workers, waiting: SetAside) -> None:
-        """What waits is begun at once. Of that as many are taken behind each round as if it had been made by then."""
+        """Begin waiting sequences at once. After each round take as many of their results as if it were the last."""
         round_of: dict[str, int] = {}
         chosen: list[CommandSequence] = []
         still_to_come = [0] * len(rounds)

@@ -17,7 +17,7 @@ from amqpspec.targets.errors import OperatorError, ServesNoMore, TargetError, Ta
 
 
 class TargetInUse:
-    """`restarts`: who has started it, and can do that again; None: nobody can."""
+    """`restarts`: starts the target again; None: the suite did not start it, and cannot start it again."""
 
     def __init__(
         self, target: TargetUnderTest, trace: TraceWriter, options: RunOptions, restarts: Restarts | None
@@ -47,13 +47,13 @@ class TargetInUse:
     def check_alive(self, losses: Losses, sequence: str) -> None:
         """A target that let a deadline pass, or ended connections, may be gone for good, or a part of it.
 
-        Raises `TargetUnreachable` if so, which is told as seen behind that sequence.
+        Raises `TargetUnreachable` if so, which is told as seen after that sequence.
         """
         try:
             losses.served += check_alive(self.target.address, self._alive_time, losses.has_been_served)
         except TargetError as error:
             lost = ServesNoMore if isinstance(error, ServesNoMore) else TargetUnreachable
-            raise lost(f"behind {sequence}: {error}") from error
+            raise lost(f"after {sequence}: {error}") from error
 
     def watch(self, losses: Losses) -> Watch:
         """Asks it again and again."""

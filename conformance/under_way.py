@@ -1,4 +1,4 @@
-"""Which sequences of a run have begun, and which are over: a run that has to begin again goes on behind these."""
+"""Which sequences of a run have begun, and which are over: a run that has to begin again goes on after these."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class UnderWay:
         self._unproven.clear()
 
     def forget(self, names: Iterable[str]) -> None:
-        """Nobody has begun them after all."""
+        """These were handed out, and never carried out."""
         for name in names:
             self._begun.pop(name, None)
 
@@ -55,5 +55,5 @@ class UnderWay:
 
     @property
     def busy(self) -> list[CommandSequence]:
-        """The same sequences, without those that wait."""
+        """The sequences that have begun and are not over, without those that wait."""
         return [sequence for sequence, waits in self._begun.values() if not waits]

@@ -84,7 +84,7 @@ def upgrade(one: Path, other: Path) -> Upgrade:
             if failure.identity not in was:
                 _note(noticed, name, failure, _kind(failure, own[name]), first.commands[name])
     for name, judgement in before.items():
-        # the second target says nothing of what comes behind the end of its judging
+        # the second target says nothing of what comes after the end of its judging
         if after[name].ended_by is None and after[name].verdict is not Verdict.INCONCLUSIVE:
             for failure in judgement.failures:
                 if failure.identity not in now:

@@ -1,4 +1,4 @@
-"""Who carries out the sequences of a run: the process itself, or several that share the target and the trace.
+"""The workers that carry out the sequences of a run: this process, or several that share the target and the trace.
 
 Work is begun in the order in which it is given, and what comes of it is given back in that order, so a run tells the
 same story however many carry it out.
@@ -80,12 +80,12 @@ class Workers(Protocol):
 
     @property
     def finished(self) -> list[CarriedOut]:
-        """Behind the end of the context: what came of those that were asked for, given back or not."""
+        """After the end of the context: what came of those that were asked for, given back or not."""
         ...
 
     @property
     def not_begun(self) -> list[str]:
-        """Behind the end of the context: names of sequences that were asked for, and that nobody has carried out."""
+        """After the end of the context: names of sequences that were asked for, and that nobody has carried out."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -104,7 +104,7 @@ def begin_loading() -> None:
 
 
 def workers_for(place: Place, options: RunOptions, is_enough: Callable[[], bool]) -> Workers:
-    """As many as the options say. Who shares a clock with the broker shares its process.
+    """As many as the options say. A run that shares a clock with the broker uses this process alone.
 
     `is_enough`: is nothing more to be begun?
     """

@@ -23,6 +23,8 @@ def render_badge(result: RunResult) -> str:
             right = f"{passed} pass, {failed} accepted"
         case 0:
             right = f"{passed} pass"
+        case 1 if not (result.fails or result.not_whole):
+            right = "deviation file out of date"
         case 1:
             right = f"{failed} of {passed + failed} fail"
         case 3:

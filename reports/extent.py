@@ -28,7 +28,8 @@ def _extent(what: str, extent: Extent) -> Iterator[str]:
     others = sum(times for _, times in extent.ended_by[MOST_REASONS:])
     if others:
         reasons.append(f"something else ({others})")
-    new = f"; {extent.by_something_new} ended by what was not reported before" if extent.by_something_new else ""
+    by_new = extent.by_something_new
+    new = f"; {by_new} ended by a failure that was not reported before" if by_new else ""
     whole = f"{extent.to_the_end} of {extent.sequences} {what} were judged to their end"
     yield f"{whole}; what ended the others: {', '.join(reasons)}{new}"
 

@@ -21,9 +21,10 @@ def report_object(result: RunResult) -> dict[str, Any]:
 
     `requirements[].verdict` and `summary` are against the promise, `as_known` and `summary_as_known` against the
     broker as it is known; `exit_code` goes by the gate. What only a warning breaks passes both.
-    `requirements[].reason` is there for inconclusive and not applicable only. `failures[].rate` is [failed, tried] when
-    the commands were run again, `failures[].known` what explains a known deviation, `failures[].as_known` "pass" where
-    it is a known defect of the target's version (of its dialect, where the version is not known).
+    `requirements[].reason` is there where a verdict other than pass or fail has one. `failures[].rate` is
+    [failed, tried] when the commands were run again, `failures[].known` what explains a known deviation,
+    `failures[].as_known` "pass" where it is a known defect of the target's version (of its dialect, where the version
+    is not known).
     `target.newer` is a sentence where the version is newer than what was verified, else null.
     `known_defects` are all that are known of it, with the sequences that showed them, and those that would have.
     `strength` is how strong the promise is that a failure or a known defect breaks: "promised", "conventional" or
@@ -37,7 +38,8 @@ def report_object(result: RunResult) -> dict[str, Any]:
     `causes` what the broker refuses in one way again and again (`answer` is empty where it never answers), and how many
     sequences are `blocked` by that; where `answer` is "socket.closed", the stream ends in place of `what` is owed;
     `left_alone` the rules that the search leaves alone, each with the identity that is the reason;
-    `left_behind` what the run made and the broker did not delete; `not_whole` what is wrong with the broker at the end.
+    `left_behind` what the run made and the broker did not delete; `not_whole` what is wrong with the broker at the end;
+    `problems` what is wrong with the deviation file.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and
     at most, `expected` the same as the model expects it, `tick` the time between two looks at its clock.
     """
@@ -64,6 +66,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
         "left_behind": list(result.left_behind),
         "decided": sorted(result.decided),
         "not_whole": list(result.not_whole),
+        "problems": list(result.problems),
         "exit_code": result.exit_code,
         "lost": result.lost,
         "requirements": [

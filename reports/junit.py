@@ -50,8 +50,13 @@ def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None =
     if result.undecided and result.exit_code != 0:
         cases.append(_undecided(result))
     if result.not_whole:
-        case = TestCase("the broker is whole at the end", classname="target")
-        case.add_failure_info(visible("; ".join(result.not_whole)), visible("\n".join(result.left_behind)), "not whole")
+        case = TestCase("the broker passes the check at the end of the run", classname="target")
+        said, names = "; ".join(result.not_whole), "\n".join(result.left_behind)
+        case.add_failure_info(visible(said), visible(names), "check failed")
+        cases.append(case)
+    if result.problems:
+        case = TestCase("the deviation file is up to date", classname="target")
+        case.add_failure_info(visible("; ".join(result.problems)), failure_type="out of date")
         cases.append(case)
     target = result.target
     suite = _TimedSuite(
@@ -63,7 +68,7 @@ def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None =
             "dialect": target.dialect,
             "seed": "" if result.seed is None else str(result.seed),
             "mode": result.mode,
-            "undecided sequences": str(len(result.undecided)),
+            "undecided sequences": str(result.undecided_count),
             "failing against the promise": str(result.summary[Verdict.FAIL]),
             "failing as known": str(result.summary_as_known[Verdict.FAIL]),
             "broker as known": broker_as_known(result),
@@ -100,7 +105,8 @@ def _case(entry: Entry, result: RunResult) -> TestCase:
         case Verdict.INCONCLUSIVE:
             case.add_error_info(visible(entry.outcome.reason or "inconclusive"), error_type="inconclusive")
         case Verdict.NOT_EXERCISED:
-            case.add_skipped_info("not exercised: the rule never made a difference")
+            why = entry.outcome.reason or "the rule never made a difference"
+            case.add_skipped_info(visible(f"not exercised: {why}"))
         case Verdict.NOT_APPLICABLE:
             case.add_skipped_info(visible(f"not applicable: {entry.outcome.reason or 'no reason was recorded'}"))
     return case
@@ -136,7 +142,7 @@ def _undecided(result: RunResult) -> TestCase:
     """Those that were for no requirement in particular must not vanish from the report for that."""
     case = TestCase("sequences that could not be judged", classname="search")
     listed = "\n".join(f"{sequence}: {reason}" for sequence, reason in result.undecided)
-    case.add_error_info(f"{len(result.undecided)} inconclusive", visible(listed), "inconclusive")
+    case.add_error_info(f"{result.undecided_count} inconclusive", visible(listed), "inconclusive")
     return case
 
 

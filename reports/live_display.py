@@ -118,7 +118,7 @@ class LiveDisplay:
             line.append(f"  {ACCEPTED_SIGN} {self._accepted:,} accepted")
         line.append(f"  {self._progress.times()}", style="dim")
         line.append(f"  {plural(self._frames, 'frame')}", style="dim")
-        if self._running:
-            line.append(visible(f"  {next(reversed(self._running))}"), style="dim")
+        if running := list(self._running):  # it is changed while another thread draws the line
+            line.append(visible(f"  {running[-1]}"), style="dim")
         line.truncate(self._console.width, overflow="ellipsis")
         return line

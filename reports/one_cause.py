@@ -27,7 +27,7 @@ class Together:
 
 def in_words(cause: Cause) -> str:
     if cause.answer == STREAM_ENDS:
-        return f"the broker ends the stream without a word where {cause.what} is owed"
+        return f"the broker ends the TCP connection where it has to send {cause.what}"
     if cause.answer:
         return f"the broker answers {cause.what} by {cause.answer}"
     return f"the broker never answers {cause.what}"

@@ -223,23 +223,27 @@ def headline(result: RunResult) -> str:
     if result.lost is not None:
         return f"Incomplete, with {_listed(said or ['no failure'])}: {result.lost}"
     if result.not_whole:
-        said.append("a broker that is not whole at the end")
+        said.append("a broker that failed the check at the end")
     if failing or result.not_whole:
         return f"Deviates from the promise: {_listed(said)}"
+    if result.problems:
+        besides = f"; besides {_listed(said)}" if said else ""
+        return f"The deviation file is out of date: {plural(len(result.problems), 'problem')}{besides}"
     if result.is_empty:
         return f"Inconclusive: {NOTHING}"
     if result.exit_code == 4:
         return f"Inconclusive: {_listed(['not everything could be decided', *said])}"
-    if arguable or minor:
-        return f"Conforms, but for {_listed(said)}"
     if accepted or known:
         return f"Deviates from the promise only as accepted: {_listed(said)}"
+    if arguable or minor:
+        return f"Conforms, but for {_listed(said)}"
     return "Conforms, in all that was exercised"
 
 
 def whole_lines(result: RunResult) -> list[str]:
-    """What is wrong with the broker when the run is over, and what it has not deleted."""
-    lines = [f"Behind the run the broker is not whole: {each}" for each in result.not_whole]
+    """What is wrong with the deviation file, with the broker when the run is over, and what it has not deleted."""
+    lines = [f"The deviation file is out of date: {each}" for each in result.problems]
+    lines += [f"The broker failed the check at the end of the run: {each}" for each in result.not_whole]
     if result.left_behind:
         lines.append(f"Made by this run, and not deleted by the broker: {', '.join(_cut(result.left_behind))}")
     return lines
@@ -270,7 +274,7 @@ def notes(found: FoundFailure, dialect: str, version: Version | None = None) -> 
     if found.failure.defect:
         said.append(f"{'known defect' if as_known else 'known defect of others:'} {found.failure.defect}")
     if found.flaky and found.rate is not None:
-        by_itself = "" if found.rate[0] else ": alone it did not show, so what other clients did may be part of it"
+        by_itself = "" if found.rate[0] else ": it did not show when run alone, so other clients may be a cause"
         said.append(f"flaky: {found.rate[0]} of {found.rate[1]} repetitions{by_itself}")
     if found.cut_short:
         said.append("shrinking cut short")

@@ -32,7 +32,7 @@ def print_profile(console: Console, profile: Profile, target: TargetDescription)
         console.print(line, style="red" if extension.announced and not extension.works else "")
     open_ones = [each for each in profile.choices if each.choice.is_open]
     wrong = sum(not each.is_right for each in profile.choices)
-    against = f", {plural(wrong, 'way')} that it does not allow" if wrong else ""
+    against = f", {plural(wrong, 'behaviour')} that it does not allow" if wrong else ""
     console.print(f"{len(profile.settled)} of {len(open_ones)} choices that the text leaves open were seen{against}")
 
 
@@ -43,7 +43,7 @@ def _seen(seen: SeenChoice) -> str:
         return value.does if value.right else f"{value.does}, against the text"
     if seen.values:
         return f"cannot be seen ({' or '.join(each.name for each in seen.values)})"
-    return f"what nothing allows: {seen.observed}"
+    return f"a behaviour that is not allowed: {seen.observed}"
 
 
 def _extension(seen: SeenExtension) -> str:

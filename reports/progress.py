@@ -109,7 +109,7 @@ class PlainProgress:
         elif _is_worth_a_line(event, self._clock() - self._last >= self._pause):
             self._last = self._clock()
             progress = self._progress
-            shrunk = f", {plural(progress.shrunk, 'failure')} made short" if progress.shrunk else ""
+            shrunk = f", {plural(progress.shrunk, 'failure')} shrunk" if progress.shrunk else ""
             of = f" of {progress.planned:,}" if progress.planned else ""
             self._print(f"{progress.done:,}{of} done, {progress.failing:,} failed{shrunk}; {progress.times()}")
 

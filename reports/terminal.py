@@ -63,7 +63,7 @@ def print_report(
         what = plural(len(choices), "choice")
         console.print(f"Judged by {what} of this broker where the text of 0-9-1 leaves one; report.html lists them")
         for line in lacking_in_words(choices):
-            console.print(f"The broker lacks what it is looked at by, so that less is seen: {line}")
+            console.print(f"The broker lacks what the suite observes it with, so that less is seen: {line}")
         console.print()
     if extent := extent_lines(result):
         console.print(_text("\n".join(extent), STYLES[Verdict.INCONCLUSIVE]))
@@ -89,7 +89,7 @@ def print_report(
         console.print()
     if result.undecided:
         undecided = [f"  {sequence}: {reason}" for sequence, reason in result.undecided]
-        console.print(_text(f"Not judged: {plural(len(undecided), 'sequence')}", STYLES[Verdict.INCONCLUSIVE]))
+        console.print(_text(f"Not judged: {plural(result.undecided_count, 'sequence')}", STYLES[Verdict.INCONCLUSIVE]))
         console.print(_lines(undecided))
     for line in whole_lines(result):
         console.print(_text(line, STYLES[Verdict.FAIL]))

@@ -66,7 +66,11 @@ def headline(found: Upgrade) -> str:
     return f"{plural(len(kinds), 'difference')} {change} that an application may notice: {said}"
 
 
-_SHORT = {Kind.BROKEN: "that break a promise", Kind.KNOWN: "by known defects", Kind.AS_DOCUMENTED: "by changes"}
+_SHORT = {
+    Kind.BROKEN: "that break a promise",
+    Kind.KNOWN: "by known defects",
+    Kind.AS_DOCUMENTED: "by documented changes",
+}
 
 
 def extent(found: Upgrade) -> list[str]:
@@ -75,7 +79,8 @@ def extent(found: Upgrade) -> list[str]:
     if found.left_out:
         lines.append(f"{plural(found.left_out, 'sequence')} left out: not carried out on both with the same commands")
     if found.cut_short:
-        lines.append(f"in {found.cut_short:,} of them the new version was not compared to the end, behind a difference")
+        what = "the new version was not compared to the end, as a difference ended the judging"
+        lines.append(f"in {found.cut_short:,} of them {what}")
     lines.append(f"{plural(found.still, 'failure')} of both, which are no difference")
     return lines
 

@@ -53,7 +53,7 @@ def parse_address(text: str) -> Address:
         raise AddressError("the address must begin with amqp:// or amqps://")
     # The last "@" before the path ends the login. A password that was pasted unencoded may hold one, or a
     # "/": its pieces must never be taken, and printed, for a host.
-    # A query begins behind that "@": a path of it has a "/" of its own.
+    # A query begins after that "@": a path of it has a "/" of its own.
     begin = rest.find("?", rest.rfind("@") + 1)
     rest, query = (rest, "") if begin < 0 else (rest[:begin], rest[begin + 1 :])
     authority, _, path = rest.partition("/")

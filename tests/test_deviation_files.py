@@ -35,4 +35,4 @@ def test_each_entry_names_something_real_and_one_product(file: Path) -> None:
     assert [problem_of(each, elsewhere, date(2026, 1, 1)) for each in entries if not each.defect] == [None] * sum(
         not each.defect for each in entries
     )
-    assert all("without a word of why" not in each.reason for each in entries)
+    assert all("no reason given" not in each.reason for each in entries)

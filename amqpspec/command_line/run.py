@@ -111,7 +111,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         except KeyboardInterrupt as error:
             interrupt = error
     if trace.lost is not None:
-        print(f"amqpspec: {trace.path} is not whole: {trace.lost}", file=sys.stderr)
+        print(f"amqpspec: {trace.path} is not complete: {trace.lost}", file=sys.stderr)
     if finished.result is None:
         raise interrupt or AssertionError("a run tells its result")
     result = _judged(_with_ladders(finished.result, options), listed, options)
@@ -243,7 +243,7 @@ def _write_reports(result: RunResult, options: argparse.Namespace) -> None:
 
 
 def _write_job_summary(result: RunResult) -> None:
-    """The summary behind what other steps of the job have written. Where it cannot be written, the run goes on."""
+    """Write the summary after what other steps of the job have written. Where it cannot be written, the run goes on."""
     from amqpspec.reports.summary import render_summary
 
     file = os.environ.get("GITHUB_STEP_SUMMARY")

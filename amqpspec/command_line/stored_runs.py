@@ -55,6 +55,7 @@ def judged_again(path: Path) -> RunResult:
         sequences=tally.sequences,
         frames=tally.frames,
         undecided=tuple(tally.undecided),
+        undecided_of=tally.undecided_of,
         defects=tally.defects(target.dialect, target.judged_version),
         lost="the run wrote no report: this is what its trace says",
     )

@@ -1,6 +1,6 @@
 """What a reproducer cannot do itself: it tells the person who runs it which commands to give, and waits.
 
-`CLIENT_PART` goes into programs that need it, behind `conformance.failures.standalone_client`. There `PREFIX-` in the
+`CLIENT_PART` goes into programs that need it, after `conformance.failures.standalone_client`. There `PREFIX-` in the
 commands stands for the random prefix of names.
 """
 

@@ -18,6 +18,8 @@ from amqpspec.model.promises.versions import Version
 
 #: Seconds for shrinking all failures of a run, where nobody has said: as many as it took till then, within these.
 LEAST_TIME, MOST_TIME = 20.0, 30.0
+#: Seconds in which a run is to be over, shrinking included; after one that took longer, so many are for shrinking.
+WHOLE_RUN, LEAST_OF_LONG_RUN = 175.0, 10.0
 #: Seconds for shrinking one failure.
 SHRINKING_TIME = 20.0
 #: The same for one that takes time to show.
@@ -29,6 +31,12 @@ REPEATS = 3
 
 #: Runs commands as a sequence of that name. Raises `TargetError`.
 RunAgain = Callable[[str, str, Sequence[Command]], SequenceJudgement]
+
+
+def _time_for_shrinking(took: float) -> float:
+    """Seconds, where nobody has said: `took` is how long the run has taken till then."""
+    left = max(WHOLE_RUN - took, LEAST_OF_LONG_RUN)
+    return min(max(took, LEAST_TIME), MOST_TIME, left)
 
 
 class Findings:
@@ -87,12 +95,12 @@ class Findings:
         """Look for the shortest commands that show each failure, and tell of it, the gravest first.
 
         `took`: seconds that the run has taken till now. Each failure has a share of the time, and what it leaves is for
-        those behind it. Raises `TargetError`, after that. Those that are left then are shrunk when it is called
+        those after it. Raises `TargetError`, after that. Those that are left then are shrunk when it is called
         again.
         """
         if self._time_left is None:
             wanted = self._shrinking_time
-            self._time_left = min(max(took, LEAST_TIME), MOST_TIME) if wanted is None else wanted
+            self._time_left = _time_for_shrinking(took) if wanted is None else wanted
         left: list[FoundFailure] = []
         for found in sorted(self.found.values(), key=lambda each: rank(each.failure)):
             if found.failure.identity in self._shrunk:
@@ -143,7 +151,7 @@ class Findings:
                 shrunk = shrink(commands, shows, self._dialect, min(most, share, self._shrinking_left))
                 shortest, cut_short = shrunk.commands, shrunk.cut_short
                 rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
-                if not rate[0]:
+                if not rate[0] and self._shrinking_left > time.monotonic() - began:
                     shortest = tuple(commands)
                     rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
         finally:

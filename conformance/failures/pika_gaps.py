@@ -73,7 +73,7 @@ _GAPS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
 
 
 def imports_and_additions(commands: Iterable[Command]) -> tuple[str, str]:
-    """For a program that sends those commands: lines of imports, and definitions to stand behind the client part."""
+    """For a program that sends those commands: lines of imports, and definitions to stand after the client part."""
     values = [value for command in commands for value in _values_of(command)]
     needed = [(module, text) for is_such, module, text in _GAPS if any(map(is_such, values))]
     return "".join(f"import {module}\n" for module, _ in needed if module), "".join(text for _, text in needed)

@@ -47,7 +47,7 @@ try:
 {look}finally:
     clean_up()
 """
-#: A broker that is gone behind the first connection may be what is to be seen.
+#: A broker that is gone after the first connection may be what is to be seen.
 _TAIL_WITH_SIGNS = """
 
 try:

@@ -5,10 +5,10 @@ They stand as remarks in a file of commands, a line for each way in which broker
     # always on 3.10, 4.0: a.0 < Connection.Close reply_code=541
     # by chance on 4.3: > a.1 basic.cancel t; a.1 < Basic.CancelOk; no a.1 < Basic.ConsumeOk
 
-Behind the versions are signs, with ";" between them. One is there if a line that a reproducer prints has its words, in
-that order, behind the line of the sign before it; one with "no" in front if no line behind that has.
+After the versions come signs, with ";" between them. One is there if a line that a reproducer prints has its words, in
+that order, after the line of the sign before it; one with "no" in front if no line after that has.
 
-`CLIENT_PART` goes into programs that have signs, behind `conformance.failures.standalone_client`.
+`CLIENT_PART` goes into programs that have signs, after `conformance.failures.standalone_client`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def has(line: str, words: list[str]) -> bool:
 
 
 def is_seen(signs: list[str]) -> bool:
-    """Each sign is a line with its words in that order, behind the line of the one before; with "no" there is none."""
+    """Each sign is a line with its words in that order, after the line of the one before; with "no" there is none."""
     rest = PRINTED
     for sign in signs:
         words = sign.removeprefix("no ").split()

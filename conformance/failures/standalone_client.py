@@ -72,7 +72,13 @@ class Connection:
     def keep_alive(self) -> None:
         if self.beat and time.monotonic() - self.latest > self.beat:
             self.latest = time.monotonic()
-            self.socket.sendall(frame.Heartbeat().marshal())
+            self.write(frame.Heartbeat().marshal())
+
+    def write(self, octets: bytes) -> None:
+        try:
+            self.socket.sendall(octets)
+        except OSError as error:
+            self.say(0, f"({len(octets)} octets could not be sent: {error})")
 
     def say(self, channel: int, text: str) -> None:
         tell(f"{self.name}.{channel} < {text}")
@@ -134,9 +140,9 @@ class Connection:
         if isinstance(item, frame.Method):
             self.content[item.channel_number] = (item.method, None, b"")
             if not isinstance(item.method, spec.Connection.Start):  # pika writes its tables in another way
-                behind = self.latest_octets[11 + len(b"".join(item.method.encode())) : -1]  # pika passes over it
-                if behind:
-                    self.say(item.channel_number, f"({item.method.NAME} goes on behind its arguments: {behind.hex()})")
+                more = self.latest_octets[11 + len(b"".join(item.method.encode())) : -1]  # pika passes over it
+                if more:
+                    self.say(item.channel_number, f"({item.method.NAME} goes on after its arguments: {more.hex()})")
             if not spec.has_content(item.method.INDEX):
                 self.received(item.channel_number, item.method, "")
         elif isinstance(item, (frame.Header, frame.Body)):
@@ -187,11 +193,7 @@ class Connection:
 def let_go() -> None:
     """Write what is held: in the order in which it was sent, and at once what follows each other on one connection."""
     for connection, together in groupby(HELD, lambda each: each[0]):
-        octets = b"".join(each for _, each in together)
-        try:
-            connection.socket.sendall(octets)
-        except OSError as error:
-            connection.say(0, f"({len(octets)} octets could not be sent: {error})")
+        connection.write(b"".join(each for _, each in together))
     HELD.clear()
 
 
@@ -280,7 +282,7 @@ def do(text: str, kind: Any, quiet: float = QUIET, **arguments: Any) -> None:
 
 
 def raw(text: str, octets: str, quiet: float = QUIET) -> None:
-    """Send one frame as it is. What it leaves its channel in is nobody's business, so nothing else is sent there."""
+    """Send one frame as it is. The state of its channel is unknown then: nothing else is sent there."""
     connection, channel = place(text)
     if connection.state != "gone":
         connection.open.pop(channel, None)

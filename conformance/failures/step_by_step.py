@@ -1,6 +1,6 @@
 """Handshakes in reproducers: `conformance.session.handshake_steps` for a program that has nothing but pika's codec.
 
-`CLIENT_PART` goes into programs that need it, behind `conformance.failures.standalone_client`.
+`CLIENT_PART` goes into programs that need it, after `conformance.failures.standalone_client`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Stepwise(Connection):
     def make(self, step: str, said: Any) -> None:
         """A step: what is said, and for the rest what a client says who wants to be let in."""
         if step == "protocol.header":
-            self.socket.sendall(bytes.fromhex(said.get("octets", "414d515000000901")))
+            self.write(bytes.fromhex(said.get("octets", "414d515000000901")))
         elif STEPS[step]:
             login = [("LOGIN", self.login[0]), ("PASSWORD", self.login[1])]
             pieces: list[bytes] = []

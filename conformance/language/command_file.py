@@ -9,7 +9,7 @@ Lines that begin with `@` say what the file is:
     @waits                          spends its time waiting, so it runs beside others
     @alone                          changes the broker as a whole, so it runs beside no other (but those that begin
                                     with the same operator.configure)
-    @rough                          sends what a broker may not survive, so it runs behind the others
+    @rough                          sends what a broker may not survive, so it runs after the others
     @slow                           asks for what may take a sound broker long, so that it is always waited for as long
                                     as was said at first (conformance.session.patience)
 
@@ -52,7 +52,7 @@ class CommandFile:
     #: it spends its time waiting, so it runs beside others; it changes the broker as a whole, so it runs beside none
     waits: bool = False
     alone: bool = False
-    #: it sends what a broker may not survive, so it runs behind the others
+    #: it sends what a broker may not survive, so it runs after the others
     rough: bool = False
     #: what it asks for may take a sound broker long
     slow: bool = False

@@ -22,7 +22,7 @@ PORT = 5672
 _MAGIC = frozenset(
     bytes.fromhex(each) for each in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "a1b2cd34", "34cdb2a1", "0a0d0d0a")
 )
-#: What a client of 0-9-1 or an older version begins with. 1.0 has a version of 1 behind one more octet.
+#: What a client of 0-9-1 or an older version begins with. 1.0 has a version of 1 after one more octet.
 _HEADER, _HEADER_SIZE = b"AMQP", 8
 
 
@@ -52,7 +52,7 @@ def began_at(path: Path) -> float | None:
 
 def capture_rows(path: Path, options: CaptureOptions, told: Callable[[str], None]) -> Iterator[TraceRow]:
     """The rows of all connections, mixed. `told` gets a line for each connection of which something is missing, or
-    which is of the port and no AMQP 0-9-1. Raises `TraceError` where the capture cannot be read any further, behind
+    which is of the port and no AMQP 0-9-1. Raises `TraceError` where the capture cannot be read any further, after
     all that came before; `MissingExtra` without dpkt.
     """
     with needed_for(f"to read {path}"):

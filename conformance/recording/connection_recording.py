@@ -1,7 +1,7 @@
 """The octets of one connection of an application, in both directions, as the rows of one sequence.
 
 What cannot be decoded is recorded too: of a client as frames of the class `frame`, of a broker as `socket.garbage`,
-behind which nothing of that direction is decoded any more.
+after which nothing of that direction is decoded any more.
 
 No credentials are kept: the responses of the login are `***` whatever they hold. Of what cannot be decoded the payload
 is left out before the connection is open, on channel 0, in methods of the class `connection`, and where it is lost

@@ -1,7 +1,7 @@
 """Where frames begin in the octets of a connection whose beginning was not recorded.
 
 The first frame is looked for whose place is certain: a method that there is, whole and with its frame end, or a
-heartbeat. Behind it contents whose method was not seen are left out.
+heartbeat. After it, contents whose method was not seen are left out.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _crossings = st.sampled_from(
 
 
 class CrossingActions(ConsumerActions):
-    """Each part of a crossing is a command about one consumer, which is sent `in_flight` or behind another."""
+    """Each part of a crossing is a command about one consumer, which is sent `in_flight` or after another."""
 
     def cross(self, draw: Draw) -> None:
         """Two commands, the second sent before the first has been answered."""

@@ -145,7 +145,7 @@ class PublishingActions(TargetActions):
     def meets_publishes(self, channel: Key, settlement: Table) -> bool:
         """Does it settle what came from a queue with a limit, which the same commit publishes to?
 
-        Publishes to quorum queues give way to settlements, which the channel sends behind them (rabbit_fifo_client:
+        Publishes to quorum queues give way to settlements, which the channel sends after them (rabbit_fifo_client:
         enqueue, priority low): nothing tells which of them the queue's limit, and its dead letters, come by.
         """
         state = self.state(channel)

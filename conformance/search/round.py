@@ -26,7 +26,7 @@ from amqpspec.model.promises.choices import Dialect
 MADE = 10
 #: Sequences of one round that are carried out.
 ROUND = MADE - 1
-#: Most rounds of a run; the next seed's rounds begin behind them.
+#: Most rounds of a run; the next seed's rounds begin after them.
 MOST_ROUNDS = 1_000_000
 
 

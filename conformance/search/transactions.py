@@ -100,7 +100,8 @@ class TransactionActions(PublishingActions):
         """
         sources: dict[str, set[str]] = {}
         for ruling, tags in channel.transaction.rulings if channel.transaction is not None else ():
-            for queue in {channel.unacknowledged[tag].queue for tag in tags if ruling.outcome is not Outcome.DONE}:
+            given_back = tags if ruling.outcome is not Outcome.ACKNOWLEDGED else ()
+            for queue in {channel.unacknowledged[tag].queue for tag in given_back}:
                 for target in self.letters_reach(queue):
                     sources.setdefault(target, set()).add(queue.name)
                 if ruling.outcome is Outcome.REQUEUED:
@@ -123,7 +124,7 @@ class TransactionActions(PublishingActions):
             self.settle_on_condition(draw, channel)
 
     def hurry_behind_commit(self, draw: Draw) -> None:
-        """What follows a commit before that is answered breaks the connection, or comes behind it (TX-010)."""
+        """What follows a commit before that is answered breaks the connection, or comes after it (TX-010)."""
         channel = self.a_transacting_channel(draw)
         for _ in range(draw(st.integers(1, 3))):
             self.send(draw, channel, draw(some_target))

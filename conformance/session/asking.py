@@ -89,7 +89,7 @@ def ask(conversation: Conversation, connection: str, queue: str) -> None:
 
 
 def ask_connection(conversation: Conversation, name: str) -> None:
-    """A round trip of a connection, on the service channel: what the broker says behind a channel's end came before."""
+    """A round trip of a connection, on the service channel: what the broker says after a channel's end comes first."""
     can_be = any(each.name == name and each.has_channels_to_spare for each in answering(conversation))
     if conversation.over or not can_be:
         return

@@ -1,8 +1,8 @@
-"""The question behind the last command: is in the queues what the model says, also where no command has looked?
+"""The question after the last command: is in the queues what the model says, also where no command has looked?
 
-A barrier asks for the queues that its command touched, on the connections of the sequence. So what a command does to
-another queue, and what the end of a connection does that was the last one, nobody has looked at. A connection that has
-taken part in nothing asks for them all, once each; those that are exclusive are for their own connection.
+A barrier asks only for the queues that its command touched, on the connections of the sequence. It does not look at
+what a command does to other queues, or at what the end of the last connection does. So a new connection asks for every
+queue once; an exclusive one is asked for on its own connection.
 """
 
 from __future__ import annotations

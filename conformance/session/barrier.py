@@ -1,7 +1,7 @@
 """Barriers: how the suite knows that a broker is quiet, by round trips and not by waiting.
 
 After a command and what it owed have come, for each queue that it touched: `basic.get` on the channel that touched it
-where the model says that nothing is ready (it goes the way of the acknowledgements, and its answer comes behind the
+where the model says that nothing is ready (it goes the way of the acknowledgements, and its answer comes after the
 deliveries that they caused); else a passive declare, again until the numbers are the model's. Then `basic.qos` with the
 present value on every channel concerned, which flushes the channel, unless it has just answered and nothing comes
 there unasked; where one has certainly ended, a round trip of its connection on a channel of the suite's own. Only
@@ -25,13 +25,13 @@ Touched = Sequence[tuple[ChannelKey, str]]
 
 
 def complete_barrier(conversation: Conversation, commands: Sequence[Command]) -> None:
-    """Run the barrier behind these commands; at its end the model's broker and the target are both at rest."""
+    """Run the barrier after these commands; at its end the model's broker and the target are both at rest."""
     questions = conversation.questions
     conversation.mark("barrier")
     for command in commands:
         channel = (command.connection, command.channel)
         if command.arguments.get("nowait") and is_open(conversation, channel):
-            # nothing has told that its channel has come to it, and others are asked about what it did
+            # no answer shows that the broker has processed it, and other channels are asked about what it did
             flush(conversation, channel)
     for channel in questions.unprocessed():
         if is_open(conversation, channel):
@@ -74,7 +74,7 @@ def _channels(conversation: Conversation, commands: Sequence[Command], touched: 
 
 
 def _flush_all(conversation: Conversation, channels: Sequence[ChannelKey]) -> None:
-    """A round trip of each channel that has not answered yet; of the connection, behind them, where one has ended."""
+    """A round trip of each channel that has not answered yet; then of the connection, where one has ended."""
     ended: dict[str, None] = {}
     for channel in channels:
         if not channel[1] or conversation.over:

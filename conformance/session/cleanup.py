@@ -87,6 +87,9 @@ class Cleaner:
         left = [each for each in named if each not in names]
         at_once = AT_ONCE
         while names:
+            if time.monotonic() > deadline:
+                left += names
+                break
             some, names = names[:at_once], names[at_once:]
             try:
                 with self._connection(address, time_limit) as connection:
@@ -176,11 +179,7 @@ class _Connection:
             raise
 
     def part(self) -> None:
-        deadline = time.monotonic() + PARTING_TIME
-        if self._client.is_open(_CONNECTION):
-            self._send(0, "connection.close", {"reply_code": 200, "reply_text": "done"})
-            self._client.receive_before(deadline)
-        self.close()
+        part(self._client)
 
     def close(self) -> None:
         self._client.close()

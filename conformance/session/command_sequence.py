@@ -32,7 +32,7 @@ class CommandSequence:
     #: what it asks for may take a sound broker long: an owed frame may take as long as was said at first, however many
     #: others were waited for in vain
     slow: bool = False
-    #: what would come under these rules now is left out: the plan that it was made by did not know what the target does
+    #: a command is left out if one of these rules would apply to it: its maker did not know the state of the target
     avoided: frozenset[str] = frozenset()
 
 
@@ -81,8 +81,8 @@ class Place:
     cleaner: Cleaner | None = None
 
     def carry_out(self, sequence: CommandSequence, begun: Callable[[Command | None], None] = _ignored) -> CarriedOut:
-        """`begun` is told of each command before it is sent, and by None that connections are closed now and what was
-        made is deleted. Raises `TargetError` when the target is lost.
+        """`begun` is called with each command before it is sent, and with None before connections are closed and what
+        was made is deleted. Raises `TargetError` when the target is lost.
         """
         began = time.monotonic()
         target, patience = self.target, self.patience
@@ -114,8 +114,8 @@ class Place:
                 if not session.over:
                     begun(command)
                 session.run(command)
-                for failure in session.judge.failures[len(shown_by) :]:
-                    shown_by[plain_failure(failure).identity] = len(left)
+                for failure in session.judge.failures:
+                    shown_by.setdefault(plain_failure(failure).identity, len(left))
             session.finish()
             begun(None)
         if sequence.avoided:

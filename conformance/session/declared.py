@@ -35,6 +35,11 @@ class Declared:
             self.let_go[event.arguments["exchange"]] = None
 
     def received(self, event: TraceEvent) -> None:
+        if event.name in ("connection.close", "connection.close-ok", "socket.closed"):
+            # the next connection of that name has asked for nothing yet
+            for channel in [each for each in self._asked if each[0] == event.connection]:
+                del self._asked[channel]
+            return
         kind, _, method = event.name.partition(".")
         asked = self._asked[event.connection, event.channel]
         if event.name == "channel.close":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amqpspec.model.protocol.methods import SYNCHRONOUS_METHODS, ChannelKey, TraceEvent
 
-#: Behind these a channel may be told what it has not asked for: deliveries, confirms, a cancel of its consumer.
+#: After these a channel may be told what it has not asked for: deliveries, confirms, a cancel of its consumer.
 _HEARS_FROM_THEN_ON = frozenset({"basic.consume", "confirm.select"})
 
 
@@ -25,7 +25,7 @@ class LastSent:
     def is_answered(self, channel: ChannelKey) -> bool:
         """Its last frame was a request, and all that comes on it comes ahead of an answer: there is nothing to flush.
 
-        An answer is not behind a delivery that a queue has sent to the channel (rabbit_channel takes the answer of a
-        queue ahead of what else has come to it), so that a channel with consumers is never meant.
+        An answer need not come after a delivery that a queue has sent to the channel (rabbit_channel takes the answer
+        of a queue ahead of what else has come to it), so that a channel with consumers is never meant.
         """
         return self._requested.get(channel, False) and channel not in self._hears

@@ -24,7 +24,7 @@ class Pacing(Protocol):
         ...
 
     def at_end(self, conversation: Conversation) -> None:
-        """There are no more commands: the sequence is judged behind this."""
+        """There are no more commands: the sequence is judged after this."""
         ...
 
 

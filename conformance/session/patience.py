@@ -2,7 +2,7 @@
 
 At first as long as was said; once several deadlines have passed in vain, a multiple of the slowest answer of late,
 which on a busy machine is long as well. So a broker that owes many frames, and never sends them, is not waited for at
-length each time. An answer that took long counts for less with each that comes behind it: one moment in which the
+length each time. An answer that took long counts for less with each that comes after it: one moment in which the
 machine stood still says little of the hundreds of answers since.
 
 Logins are a matter of their own: a broker may take a second to look at a password, and let in one client after another.
@@ -17,9 +17,9 @@ from typing import Protocol
 IN_VAIN = 3
 #: So many times as long as the slowest answer of late.
 MULTIPLE = 10
-#: What an answer counts for once another one has come, of what it counted for before: a third behind a hundred.
+#: What an answer counts for once another one has come, of what it counted for before: a third after a hundred.
 FADING = 0.99
-#: The same behind a wait in vain: a broker that answers nothing any more has no fast answers that would tell.
+#: The same after a wait in vain: a broker that answers nothing any more has no fast answers that would tell.
 FADING_IN_VAIN = 0.7
 #: So many deadlines a login may take at the most, however slow others were.
 LONGEST_LOGIN = 6
@@ -29,7 +29,7 @@ SEVERAL = 2
 FLOOR = 1.0
 #: The same once so many deadlines have passed in vain: there is no doubt any more that frames are missing. Not before
 #: so many answers have come: with fewer nothing is known of the machine. (Tried with this floor from the first frame
-#: on, two processors and a load of 30: of a sound broker's first answers two were taken for missing, of those behind
+#: on, two processors and a load of 30: of a sound broker's first answers two were taken for missing, of those after
 #: them none in 960 sequences.)
 LOW_FLOOR, MANY_IN_VAIN, ENOUGH_ANSWERS = 0.3, 20, 100
 
@@ -47,7 +47,7 @@ NUMBERS = 6
 _OF_KIND = {"queue": _QUEUES, "exchange": _EXCHANGES}
 #: For `_OF_KIND`: one was deleted, so that the broker knows how to.
 _CAN = -1.0
-#: So many that were never deleted, and not one that was, before nobody waits for it any more.
+#: After so many deletions of a kind without an answer, and none with one, the suite deletes no more of that kind.
 NEVER = 2
 
 

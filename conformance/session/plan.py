@@ -48,7 +48,7 @@ class Plan:
 
     @classmethod
     def behind(cls, broker: Broker, under_way: Iterable[Input], now: float) -> Plan:
-        """What would come of a command that were carried out on that broker now, behind what is under way to it."""
+        """What would come of a command if it were carried out on that broker now, after what is under way to it."""
         plan = cls(broker.dialect)
         plan.broker, plan._now = copy_broker(broker), now
         for each in under_way:

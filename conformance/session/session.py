@@ -102,8 +102,11 @@ class Session:
                     self._clean_up()
             except KeyboardInterrupt:
                 # interrupted in the middle of it: a run leaves nothing behind all the same
-                undo(conversation)
-                self._clean_up()
+                conversation.carrier.close()  # a connection that is open keeps its exclusive queues
+                try:
+                    undo(conversation)
+                finally:
+                    self._clean_up()
                 raise
 
     def _clean_up(self) -> None:

@@ -26,7 +26,7 @@ def await_clean_up(conversation: Conversation) -> None:
 
 def await_auto_delete(conversation: Conversation, queue: str) -> None:
     """An auto-delete queue that goes with its last consumer takes its bindings with it some time after cancel-ok, and
-    the answer to a passive declare comes behind that.
+    the answer to a passive declare comes after that.
     """
     if not conversation.questions.is_deleting_itself(queue) or conversation.over:
         return
@@ -38,11 +38,13 @@ def await_auto_delete(conversation: Conversation, queue: str) -> None:
 def compare_counts(conversation: Conversation, queues: Iterable[str]) -> None:
     """Ask for the numbers of messages and consumers until they are the model's, or the deadline has passed.
 
-    In turns: what has come to one queue may be told by the next, which gave it up.
+    Queues are asked in turn, as a message may still be on its way from one of them to another.
     """
     is_over = is_over_in_time(conversation)
     began = time.monotonic()
     left = [queue for queue in queues if conversation.questions.is_to_be_counted(queue)]
+    if not left:
+        return
     while left and not conversation.over:
         left = [queue for queue in left if not _is_as_counted(conversation, queue)]
         if left and is_over():
@@ -51,7 +53,8 @@ def compare_counts(conversation: Conversation, queues: Iterable[str]) -> None:
                 ask_once(conversation, queue)
             conversation.mark("overdue", conversation.patience.deadline)
             return
-    conversation.patience.waited(time.monotonic() - began)
+    if not conversation.over:
+        conversation.patience.waited(time.monotonic() - began)
 
 
 def _is_as_counted(conversation: Conversation, queue: str) -> bool:

@@ -27,7 +27,7 @@ MOST_AT_ONCE = 16
 MOST_SET_ASIDE = 8
 
 class _OneAfterAnother(Executor):
-    """Whatever is submitted is done at once: who skips what it waits for would skip it for all others as well."""
+    """Does each task when it is submitted: a task that puts the clock forward does so for all that go on then."""
 
     def submit(self, task: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         done: Future[Any] = Future()

@@ -71,7 +71,7 @@ class TraceWriter(RowWriter):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if not append:
                 self.path.open("wb").close()
-            # the operating system puts each row behind those of other processes, whole
+            # the operating system puts each row after those of other processes, whole
             self._file: BinaryIO = self.path.open("ab", buffering=0)
         except OSError as error:
             raise TraceError(f"{self.path}: the trace cannot be written: {error.strerror}") from error

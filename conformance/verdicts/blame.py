@@ -1,7 +1,7 @@
-"""Whom a failure may blame: a requirement that the dialect has, and no other.
+"""Which requirement a failure may blame: one that the dialect has, and no other.
 
 Where the text of 0-9-1 has the same under another identifier, that one is blamed. A failure that blames what the
-dialect lacks is an error of the suite, and is called one: it fails nobody.
+dialect lacks is an error of the suite, and is reported as one: it fails no broker.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ IN_THE_TEXT: Mapping[str, str] = {
     "CONSUME-001": "CONSUME-002",
     # bind-ok is the answer, and the binding is there
     "BIND-006": "BIND-001",
-    # a channel that is closed is opened again behind its close-ok
+    # a channel that is closed is opened again after its close-ok
     "CHAN-006": "CHAN-002",
     # who has cancelled by itself, or has not consumed, is told of nothing
     "CANCEL-002": "CANCEL-007",
@@ -91,7 +91,7 @@ def _of_frame(failure: Failure) -> str:
     """The rule of the reply that did not come, or of the end that nothing called for; "": it is about neither."""
     seen, _, due = failure.detail.partition(" in place of ")
     if failure.shape is Shape.MISSING and seen == "socket.closed":
-        return "CONN-028"  # behind the close-ok of a client the broker ends the TCP connection
+        return "CONN-028"  # after the close-ok of a client the broker ends the TCP connection
     if failure.shape is Shape.MISSING and seen in _REPLIES:
         return OF_FRAMES[seen]
     if failure.shape is Shape.UNEXPECTED and due in _REPLIES:

@@ -109,7 +109,7 @@ class Causes:
         """
         self._answered.update(answered)
         left: list[Failure] = []
-        reason = judgement.reason
+        reason, identity = judgement.reason, ""
         for failure in judgement.failures:
             refusals: list[_Refusal | _Silence] = [*_refusals(failure), *_silence(failure)]
             known = next((self._known[each] for each in refusals if self._is_cause(each)), None)
@@ -123,12 +123,16 @@ class Causes:
             else:
                 known.blocked += 1
                 known.under[failure.identity] += 1
-                reason = blocked_by(known.identity)
+                identity = known.identity
+                reason = blocked_by(identity)
         if len(left) == len(judgement.failures):
             return judgement
         if left:
             return replace(judgement, failures=tuple(left))
-        return replace(judgement, failures=(), verdict=Verdict.INCONCLUSIVE, reason=reason, exercised={})
+        ended_by = judgement.ended_by and identity
+        return replace(
+            judgement, failures=(), verdict=Verdict.INCONCLUSIVE, reason=reason, exercised={}, ended_by=ended_by
+        )
 
     def _is_cause(self, each: _Refusal | _Silence) -> bool:
         if isinstance(each, _Silence) and each.method in self._answered:

@@ -113,7 +113,7 @@ def _read(entry: Any) -> Deviation:
         raise ValueError(f"has {unknown[0]!r}, which is none of {', '.join(sorted(_KEYS))}")
     for key in _TEXTS:
         if key in entry and (not isinstance(entry[key], str) or not entry[key].strip()):
-            raise ValueError(f"needs an identity and a reason: {key} is not a text")
+            raise ValueError(f"needs an identity and a reason: {key} is not a text, or is empty")
     if ("identity" in entry) == ("defect" in entry) or "reason" not in entry:
         raise ValueError("needs an identity and a reason, or a defect in place of the identity")
     if not entry.get("identity", "x").strip("*| "):
@@ -191,7 +191,7 @@ def problem_of(deviation: Deviation, result: RunResult, today: date) -> str | No
     if not any(_matches(requirement, each) for each in requirements()):
         return f"there is no requirement {requirement!r}"
     if deviation.expires is not None and deviation.expires <= today:
-        return f"it has expired on {deviation.expires}"
+        return f"it expired on {deviation.expires}"
     if not deviation.is_about(result.target) or deviation.by_chance:
         return None
     if any(deviation.lists(found.failure.identity) for found in result.failures):

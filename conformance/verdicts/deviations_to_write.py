@@ -42,7 +42,7 @@ def _of(found: FoundFailure, result: RunResult, today: date) -> Deviation:
         return _of_defect(found.failure.defect, result)
     shown_by = found.sequence if found.sequence.startswith(_SCENARIO) else ""
     return Deviation(
-        found.failure.identity, f"accepted on {today}, without a word of why", product=result.target.product,
+        found.failure.identity, f"accepted on {today}, no reason given", product=result.target.product,
         shown_by=shown_by, by_chance=found.flaky or not shown_by,
     )  # fmt: skip
 

@@ -2,8 +2,8 @@
 
 A run is `RunStarted`, then any number of sequences, then a `FailureShrunk` for each failure, then `RunFinished`.
 Sequences may overlap; each has one `SequenceStarted` (one more each time that a lost target was started again before it
-was over) and one `SequenceFinished`, and those that other processes carry
-out have both when their result is taken. A session of its own (`amqpspec replay`) tells of commands and frames as well.
+was over) and one `SequenceFinished`. A sequence of the search has both when its result is taken, a scenario the first
+when it is handed to a worker. A single session (`amqpspec replay`) tells of commands and frames as well.
 """
 
 from __future__ import annotations

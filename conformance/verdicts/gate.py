@@ -1,4 +1,4 @@
-"""What makes a run red: everything that breaks a promise, or only what is new to somebody who knows the broker.
+"""What makes a run red: everything that breaks a promise, or only what is not known of the broker.
 
 A team that builds a broker takes the first gate. A team that runs RabbitMQ, and wants to know what an upgrade changes,
 takes the second one. Of a broker that is no RabbitMQ neither gate counts what is minor

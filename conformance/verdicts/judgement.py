@@ -165,7 +165,10 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """All that a report says about a run. `undecided` holds (sequence, reason) of inconclusive sequences."""
+    """All that a report says about a run. `undecided` lists (sequence, reason) of inconclusive sequences, not more than
+    some number of them; `undecided_of` counts all, by the identity of the failure that is the reason, None where it is
+    none. Empty: all are listed.
+    """
 
     tool: str
     tool_version: str
@@ -177,6 +180,7 @@ class RunResult:
     sequences: int
     frames: int
     undecided: tuple[tuple[str, str], ...] = ()
+    undecided_of: Mapping[str | None, int] = field(default_factory=dict)
     seconds: float = 0.0
     #: why the run ended before its end; None if it did not
     lost: str | None = None
@@ -245,12 +249,21 @@ class RunResult:
         if self.is_empty:
             return 4
         accepted = {None if found.known is None else found.failure.identity for found in self.failures} - {None}
-        open = [reason for _, reason in self.undecided if failure_behind(reason) not in accepted]
+        open = sum(many for identity, many in self._undecided_of.items() if identity not in accepted)
         undecided = any(
             each.verdict is Verdict.INCONCLUSIVE and failure_behind(each.reason) not in accepted
             for each in self.requirements
         )
-        return 4 if undecided or len(open) * _DECIDED_OF_ONE_UNDECIDED > self.sequences else 0
+        return 4 if undecided or open * _DECIDED_OF_ONE_UNDECIDED > self.sequences else 0
+
+    @property
+    def _undecided_of(self) -> Mapping[str | None, int]:
+        return self.undecided_of or Counter(failure_behind(reason) for _, reason in self.undecided)
+
+    @property
+    def undecided_count(self) -> int:
+        """How many sequences are inconclusive, listed or not."""
+        return sum(self._undecided_of.values())
 
 
 def fails_a_run(found: FoundFailure) -> bool:

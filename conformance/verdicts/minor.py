@@ -20,7 +20,7 @@ RECOMMENDED = "only recommended"
 WORDS_ONLY = "wrong words only"
 COMPATIBILITY = "compatibility with RabbitMQ only"
 
-#: The embedded broker means to be a RabbitMQ, and of a trace that names no product nobody knows better.
+#: The embedded broker imitates RabbitMQ. A trace that names no product is taken to be of RabbitMQ.
 _RABBITMQS = (RABBITMQ, EMBEDDED_PRODUCT, "")
 
 

@@ -57,6 +57,7 @@ class OpenSequenceJudge:
             reason=None,
             frames=self._frames,
             repeats=start.get("repeats"),
+            product=start.get("product") or "",
             version=judged_version(start.get("product") or "", start.get("version") or "", start["dialect"]),
             undecided=dict(sorted(findings.undecided.items())),
         )

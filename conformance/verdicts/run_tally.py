@@ -16,7 +16,7 @@ from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.verdict import Verdict, worst
 from amqpspec.model.promises.versions import Version
 
-#: How many inconclusive sequences are listed by name; all are counted.
+#: How many inconclusive sequences are listed by name; all are counted (`RunTally.undecided_of`).
 MAX_UNDECIDED = 1000
 
 
@@ -31,17 +31,20 @@ class RunTally:
         self._sums = Tally()
         self._next = 0
         self._undecided: list[tuple[int, str, str]] = []
+        self._undecided_of: Counter[str | None] = Counter()
         self._measurements: list[tuple[int, int, str, Measurement]] = []
 
     def add(self, judgement: SequenceJudgement, number: int | None = None) -> None:
-        """Take one sequence into account; `number` is its place in the run, behind all others if it is not given."""
+        """Take one sequence into account; `number` is its place in the run, after all others if it is not given."""
         number = self._next if number is None else number
         self._next = max(self._next, number + 1)
         self._sums.add(judgement, number)
         if judgement.repeats is not None:
             return
         if judgement.verdict is Verdict.INCONCLUSIVE:
-            self._list_undecided([(number, judgement.sequence, reason_of(judgement))])
+            reason = reason_of(judgement)
+            self._undecided_of[failure_behind(reason)] += 1
+            self._list_undecided([(number, judgement.sequence, reason)])
         self._list_measurements(
             (number, position, judgement.sequence, each) for position, each in enumerate(judgement.measurements)
         )
@@ -51,6 +54,7 @@ class RunTally:
         self._sums.merge(other._sums)
         self._next = max(self._next, other._next)
         self._list_undecided(other._undecided)
+        self._undecided_of.update(other._undecided_of)
         self._list_measurements(other._measurements)
 
     def _list_undecided(self, more: Iterable[tuple[int, str, str]]) -> None:
@@ -73,8 +77,13 @@ class RunTally:
 
     @property
     def undecided(self) -> list[tuple[str, str]]:
-        """(sequence, reason) of inconclusive ones."""
+        """(sequence, reason) of inconclusive ones, of which only so many are listed."""
         return [(sequence, reason) for _, sequence, reason in self._undecided]
+
+    @property
+    def undecided_of(self) -> dict[str | None, int]:
+        """How many inconclusive ones there are, by the identity of the failure that is the reason; None: it is none."""
+        return dict(self._undecided_of)
 
     @property
     def measurements(self) -> list[tuple[str, Measurement]]:

@@ -43,7 +43,7 @@ def form_of(row: TraceRow) -> int:
     if headers := _own_headers(properties.get("headers") or {}):
         kept["headers"] = headers
     if str(kept.get("reply_to", "")).startswith(_REPLY_ADDRESS):
-        kept["reply_to"] = _REPLY_ADDRESS  # the broker writes behind it whose it is
+        kept["reply_to"] = _REPLY_ADDRESS  # the broker writes after it whose it is
     if str(kept.get("expiration", "")).startswith("+"):
         kept["expiration"] = kept["expiration"][1:]
     if kept:

@@ -172,7 +172,7 @@ def _one(rows: _Rows, judge: Judge) -> dict[str, Any]:
     except TraceError as error:
         problem = problem or str(error)
     while rows.next is not None and _name(rows.next) == name and not _begins(rows.next):
-        # behind a broken row
+        # after a broken row
         rows.next = next(rows._rows, None)
         rows.number += 1
     if judgement is None or problem is not None:

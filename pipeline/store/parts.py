@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 #: Folders of a store.
 TRACES, JUDGEMENTS, MANIFEST = "traces", "judgements", "manifest"
-#: Characters of a target or run in the name of a folder; what is longer is cut, with a digest behind it.
+#: Characters of a target or run in the name of a folder; what is longer is cut, with a digest after it.
 _LONGEST = 150
 
 

@@ -205,7 +205,7 @@ class DockerBroker:
             log.ended.wait(timeout=1.0)  # for what it said before it ended
             raise BrokerUnavailable(f"{self.image}: {_reason_for_failure(container)}{log.memory.quote()}")
         published = Address(host="127.0.0.1", port=int(bindings[0]["HostPort"]))
-        # The container's own address may be filtered: the published port is behind it.
+        # The container's own address may be filtered: the published port comes after it.
         addresses = [address for address in (_own_address(container), published) if address]
         address = wait_until_ready(addresses, deadline, log.signs, log.ended.is_set)
         if address is None:

@@ -119,7 +119,7 @@ def _context() -> BaseContext:
 
 
 def _serve_undisturbed(pipe: Connection, target: str, dialect: str) -> None:
-    # what is interrupted at the terminal is the run, which ends the broker behind everything else
+    # what is interrupted at the terminal is the run, which ends the broker after everything else
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     serve(pipe, target, dialect)

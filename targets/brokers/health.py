@@ -25,7 +25,7 @@ def check_alive(address: Address, time_limit: float = TIME_LIMIT, has_served: bo
 
     False: it refuses, but it answers. Where it `has_served` a fresh connection before, a part of it is gone by now: it
     is asked a second time, and a second refusal raises `ServesNoMore`.
-    One that answers no queue.delete, and what comes behind it, has never learnt it, and is not gone.
+    One that answers no queue.delete, and what comes after it, has never learnt it, and is not gone.
     """
     for is_last in (False, True) if has_served else (True,):
         with _Visit(address, time_limit) as visit:
@@ -158,7 +158,7 @@ class _Visit:
         return f"what a fresh connection publishes does not come: {got.name}"
 
     def delete(self) -> TraceEvent | None:
-        """Delete the queue and close the channel, which is answered behind it. Gives a refusal, if there is one."""
+        """Delete the queue and close the channel, which is answered after it. Gives a refusal, if there is one."""
         self.send("queue.delete", self.queue)
         answer = self.ask("channel.close", {"reply_code": 200, "reply_text": "done", "class_id": 0, "method_id": 0})
         return answer if answer.name in _ENDS else None

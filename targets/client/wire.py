@@ -187,7 +187,7 @@ class WireClient:
         once, together with that.
 
         If the connection turns out to be over, its socket.closed waits in `receive`. Once that was returned, or
-        behind `end_output`, what is sent there is ignored and not observed. Raises `EncodingError` for what no octets
+        after `end_output`, what is sent there is ignored and not observed. Raises `EncodingError` for what no octets
         can express, `ValueError` for a name that was never opened.
         """
         connection = self._connections.named(event.connection)

@@ -133,7 +133,7 @@ def _seconds(moment: datetime) -> int:
 
 
 def decode_short_string(octets: bytes, start: int) -> tuple[str, int]:
-    """The string at `start` and the offset behind it."""
+    """The string at `start` and the offset after it."""
     if start >= len(octets):
         raise FieldSyntaxError("ends before a short string")
     begin = start + 1
@@ -149,7 +149,7 @@ def decode_long_string(octets: bytes, start: int) -> tuple[str, int]:
 
 
 def decode_table(octets: bytes, start: int, typed: bool = False) -> tuple[Table, int]:
-    """The field table at `start` and the offset behind it. Of duplicate names the last counts.
+    """The field table at `start` and the offset after it. Of duplicate names the last counts.
 
     `typed`: numbers keep their type (`model.protocol.field_types`).
     """

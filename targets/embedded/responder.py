@@ -94,7 +94,7 @@ class Responder:
         """The next frame that the broker sends, as its fault makes it (so perhaps none or several); None: it is quiet.
 
         Deliveries to connections that are `congested` wait; and so do confirms of what queues have taken to those that
-        are `busy`, of which more is to be read: so they come together, and behind what is confirmed at once, as from a
+        are `busy`, of which more is to be read: so they come together, and after what is confirmed at once, as from a
         broker whose queues take their time. Raises `ModelDefect`.
         """
         if self._broker.quiet:

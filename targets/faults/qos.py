@@ -168,7 +168,7 @@ class ChannelLimitForNewConsumers(ServedBroker):
         if channel.channel_prefetch and consumer not in self.memory:
             # first asked with the limit set: was it handed something before?
             self.memory[consumer] = any(
-                entry.consumer is consumer and tag < channel.limited_since
+                entry.consumer is consumer and tag < channel.counted_below_tag
                 for tag, entry in channel.unacknowledged.items()
             )
         if self.memory.get(consumer):
@@ -199,5 +199,5 @@ class ChannelLimitReplacesConsumers(ServedBroker):
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     proceed(method)
     channel = _channel(broker, method)
-    channel.limited_since = 0
+    channel.counted_below_tag = 0
     _refresh(broker, channel)

@@ -286,7 +286,7 @@ def test_a_deviation_is_reported_shrunk_and_can_be_replayed(amqpspec: Amqpspec, 
     assert (accepted.code, accepted.err) == (0, "")
     written(tmp_path, "d.toml", known + expired)
     refused = amqpspec(*arguments, "--out", "o", "--deviations", "d.toml", "--update-deviations")
-    problem = "ACK-001|x|y: it has expired on 2001-01-01"
+    problem = "ACK-001|x|y: it expired on 2001-01-01"
     assert (refused.code, refused.err) == (1, f"amqpspec: d.toml: deviation {problem}\n")
     assert f"# take out {problem}" in refused.out
 

@@ -47,7 +47,7 @@ def test_a_file_that_cannot_be_written_is_found_before_the_run(
 def test_a_disk_that_fills_costs_the_report_and_not_the_verdict(fault: str, code: int, tmp_path: Path) -> None:
     done = amqpspec(*SHORT, fault, "--out", str(tmp_path / "out"), limit=20_000)
     assert done.returncode == code, done.stderr
-    assert "trace.jsonl is not whole: File too large" in done.stderr
+    assert "trace.jsonl is not complete: File too large" in done.stderr
     assert "report.html was left out: File too large" in done.stderr
     assert "Traceback" not in done.stderr
     assert ("Conforms" if code == 0 else "Deviates") in done.stdout

@@ -55,7 +55,7 @@ def test_a_broker_that_serves_no_fresh_connection_as_it_ought_to_fails(
 def test_what_a_sequence_could_not_delete_is_deleted_when_all_connections_are_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The queues of sequences are not deleted behind them here: one may be in use by another connection."""
+    """The queues of sequences are not deleted after them here: one may be in use by another connection."""
     there: list[Made] = []
 
     class Leaves(Cleaner):
@@ -91,11 +91,11 @@ def test_what_cannot_be_deleted_is_in_every_report_and_fails_the_run(
     assert set(result.left_behind) == {"queue locked"}
     assert result.not_whole == ("1 of the queues and exchanges that this run made cannot be deleted",)
     assert result.exit_code == 1
-    said = f"Behind the run the broker is not whole: {result.not_whole[0]}"
+    said = f"The broker failed the check at the end of the run: {result.not_whole[0]}"
     for text in (terminal(result), render_markdown(result), render_html(result)):
         assert said in text and "queue locked" in text
     assert json.loads(render_json(result))["not_whole"] == list(result.not_whole)
-    (case,) = (each for each in ET.fromstring(render_junit(result)).iter("testcase") if "whole" in each.attrib["name"])
+    (case,) = (each for each in ET.fromstring(render_junit(result)).iter("testcase") if "passes" in each.attrib["name"])
     assert case[0].tag == "failure" and case[0].attrib["message"] == result.not_whole[0]
 
 

@@ -24,7 +24,7 @@ def test_what_ended_sequences_is_said_with_the_most_first() -> None:
 
 def test_how_many_ended_by_something_new_is_said() -> None:
     (line,) = extent_lines(replace(result(), search_extent=Extent(10, 8, (("A|b|c", 2),), by_something_new=1)))
-    assert line.endswith("A / b / c (2); 1 ended by what was not reported before")
+    assert line.endswith("A / b / c (2); 1 ended by a failure that was not reported before")
 
 
 def test_what_the_search_leaves_alone_is_said() -> None:

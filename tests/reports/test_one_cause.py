@@ -24,7 +24,7 @@ from amqpspec.reports.terminal import print_report
 from tests.reports.made_up import result
 
 MEMBERS = ("BIND-001", "GET-002", "QUEUE-007", "TX-001")
-WORDS = "the broker ends the stream without a word where channel.close is owed"
+WORDS = "the broker ends the TCP connection where it has to send channel.close"
 
 
 def _found(requirement: str, detail: str = "socket.closed in place of channel.close") -> FoundFailure:

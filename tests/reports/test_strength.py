@@ -50,7 +50,9 @@ def test_what_is_only_arguable_fails_no_run_and_says_so_in_a_sentence_of_its_own
     assert arguable.is_arguable_only
     assert headline(arguable) == "Conforms, but for 2 arguable failures"
     one_known = replace(arguable, failures=(replace(arguable.failures[0], known="D-1"), arguable.failures[1]))
-    assert headline(one_known) == "Conforms, but for 1 arguable failure, and 1 accepted known defect"
+    assert headline(one_known) == (
+        "Deviates from the promise only as accepted: 1 arguable failure, and 1 accepted known defect"
+    )
 
 
 @pytest.mark.parametrize("other", [ACK, CONVENTIONAL])

@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from amqpspec.conformance.failures.findings import LEAST_TIME, MOST_TIME, REPEATS, Findings
+from amqpspec.conformance.failures.findings import (
+    LEAST_OF_LONG_RUN,
+    LEAST_TIME,
+    MOST_TIME,
+    REPEATS,
+    WHOLE_RUN,
+    Findings,
+)
 from amqpspec.conformance.failures.shrink import Shrunk
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import parse_command
@@ -118,7 +125,9 @@ def test_the_gravest_is_shrunk_first_and_has_the_largest_share_of_the_time(monke
     assert all(share > 9.0 / 4 for share in shares), "each has time of its own"
 
 
-@pytest.mark.parametrize(("took", "seconds"), [(0.0, LEAST_TIME), (30.0, 30.0), (1000.0, MOST_TIME)])
+@pytest.mark.parametrize(("took", "seconds"), [
+    (0.0, LEAST_TIME), (25.0, 25.0), (100.0, MOST_TIME), (WHOLE_RUN - 15.0, 15.0), (1000.0, LEAST_OF_LONG_RUN)
+])  # fmt: skip
 def test_shrinking_takes_as_long_as_the_run_did_where_nobody_has_said(
     took: float, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,7 +99,7 @@ class Sink:
                 octets += more
 
     def octets(self) -> dict[str, bytes]:
-        """Run the sequence; what each connection has sent behind the protocol header."""
+        """Run the sequence; what each connection has sent after the protocol header."""
         try:
             self.program["sequence"]()
             self.program["let_go"]()
@@ -471,9 +471,9 @@ def test_a_program_shows_the_difference_between_a_faulty_and_a_sound_broker(run:
 def test_a_program_shows_octets_behind_the_arguments_of_a_method(run: Run) -> None:
     commands = parsed("a.1 queue.declare q\na.1 basic.consume q tag=t\na.1 basic.publish q body=m1")
     program = reproducer(commands, failure(command=str(commands[1])))
-    shown = "a.1 < (Basic.ConsumeOk goes on behind its arguments: 00)"
+    shown = "a.1 < (Basic.ConsumeOk goes on after its arguments: 00)"
     with EmbeddedBroker() as sound:
-        assert "goes on behind" not in run(program, url_of(sound))
+        assert "goes on after" not in run(program, url_of(sound))
     with EmbeddedBroker(fault="octet-behind-arguments") as faulty:
         assert shown in run(program, url_of(faulty))
 

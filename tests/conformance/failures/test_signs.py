@@ -39,7 +39,7 @@ def test_signs_are_remarks_that_the_commands_do_without() -> None:
         # words in their order, whole words
         (["body=b'm1' Basic.Deliver"], False),
         (["Basic.Deli"], False),
-        # one line behind the other
+        # one line after the other
         (["> two", "Basic.Deliver delivery_tag=2"], True),
         (["> two", "Basic.Deliver delivery_tag=1"], False),
         (["> two", "no delivery_tag=1"], True),

@@ -29,7 +29,7 @@ FILES = {name: shows()[name] for name in NAMES}
 
 @pytest.fixture
 def ended_by(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of files that end the broker once each; names of those that were begun come behind them."""
+    """Names of files that end the broker once each; names of those that were begun come after them."""
     deadly: list[str] = []
 
     def carry_out(self: CarryingOut, name: str, file: CommandFile, base: Dialect) -> None:

@@ -132,7 +132,7 @@ def test_retransmissions_and_another_order_make_no_difference(tmp_path: Path) ->
             at = chance.randrange(3, len(packets))
             again = packets[at]
             packets.insert(min(at + chance.randrange(4), len(packets)), again)
-        for _ in range(8):  # captured behind the next ones
+        for _ in range(8):  # captured after the next ones
             at = chance.randrange(3, len(packets) - 4)
             packets.insert(at + chance.randrange(4), packets.pop(at))
         (rows,), told = captured(tmp_path, packets)

@@ -111,7 +111,7 @@ QUESTIONS: dict[str, tuple[float, Question]] = {
         0.1, lambda broker, _: sum(each.confirming for each in broker.channels.values()) > 1
     ),
     "a commit of publishes": (0.08, _ends("tx.commit", lambda each: each.publications)),
-    "a commit of acknowledgements": (0.02, _ends("tx.commit", _rules(Outcome.DONE))),
+    "a commit of acknowledgements": (0.02, _ends("tx.commit", _rules(Outcome.ACKNOWLEDGED))),
     "a commit of returns or refusals": (0.03, _ends("tx.commit", _rules(Outcome.REQUEUED, Outcome.DISCARDED))),
     "a commit of publishes and settlements": (
         0.01, _ends("tx.commit", lambda each: each.publications and each.rulings)

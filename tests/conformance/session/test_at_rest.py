@@ -1,4 +1,4 @@
-"""Behind the last command the queues are what the model says, also those that no command has looked at."""
+"""After the last command the queues are what the model says, also those that no command has looked at."""
 
 from __future__ import annotations
 

@@ -58,6 +58,9 @@ class LenientClient:
     def is_open(self, name: str) -> bool:
         return True
 
+    def open_names(self) -> list[str]:
+        return ["cleanup"]
+
     def close(self) -> None:
         pass
 

@@ -4,11 +4,13 @@ broker's own exchanges it is known which were to be deleted.
 
 from __future__ import annotations
 
+import pytest
+
 from amqpspec.conformance.session.declared import Declared
-from amqpspec.model.protocol.methods import Method
+from amqpspec.model.protocol.methods import Method, TraceEvent, event_of
 
 
-def names(*frames: Method) -> list[tuple[str, str]]:
+def names(*frames: TraceEvent) -> list[tuple[str, str]]:
     declared = Declared()
     for frame in frames:
         (declared.sent if frame.sent else declared.received)(frame)
@@ -49,3 +51,10 @@ def test_an_exchange_of_the_brokers_own_that_was_to_be_deleted_may_be_gone() -> 
     declared.sent(asked("exchange.delete", exchange="amq.topic", nowait=True))
     declared.sent(asked("exchange.delete", exchange="e"))
     assert list(declared.let_go) == ["amq.topic"]
+
+
+@pytest.mark.parametrize("end", ["socket.closed", "connection.close", "connection.close-ok"])
+def test_a_new_connection_of_the_same_name_has_asked_for_nothing(end: str) -> None:
+    lost = event_of("a", 0, end, {}, sent=False)
+    asked_anew = [asked(), told(queue="amq.gen-1")]
+    assert names(asked(queue="q", passive=True), lost, *asked_anew) == [("queue", "amq.gen-1")]

@@ -1,4 +1,4 @@
-"""What follows a command can be changed: lockstep, and one that has a single barrier, behind the last command."""
+"""What follows a command can be changed: lockstep, and one that has a single barrier, after the last command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINES = (
 
 
 class OneBarrier:
-    """Waits for what each command owes, and makes one barrier, behind the last of them."""
+    """Waits for what each command owes, and makes one barrier, after the last of them."""
 
     mode = "one barrier"
 

@@ -189,7 +189,7 @@ NOT_TESTED = DefectOutcome("quorum-consumer-count", 0, 0)
             Deviation("ACK-*|*", "r", shown_by="scenario X"),
             result(failure("QUEUE-026"), decided=frozenset({"scenario X"})), "scenario X did not show it",
         ),
-        (Deviation(IDENTITY, "r", expires=TODAY), result(failure("QUEUE-026")), "it has expired on 2026-11-23"),
+        (Deviation(IDENTITY, "r", expires=TODAY), result(failure("QUEUE-026")), "it expired on 2026-11-23"),
         (Deviation(IDENTITY, "r", expires=date(2026, 11, 24)), result(failure("QUEUE-026")), None),
         # nobody knows what would have shown it
         (Deviation(IDENTITY, "r"), result(), None),

@@ -16,6 +16,7 @@ from amqpspec.conformance.traces.trace_failures import failure_to_json
 from amqpspec.conformance.traces.trace_row import measurement_row
 from amqpspec.conformance.verdicts.judge import SequenceJudge, judge
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
+from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
@@ -175,3 +176,8 @@ def test_another_dialect_judges_differently(tmp_path: Path) -> None:
     collected[0]["dialect"] = "amqp-0-9-1"
     # the text wants to know the host, and has no such method
     assert [failure.requirement for failure in judge(collected).failures] == ["CONN-025", "CHAN-011"]
+
+
+def test_a_judgement_in_the_open_world_names_the_product() -> None:
+    start = {"sequence": "s", "target": "t", "dialect": "amqp-0-9-1", "product": "MyBroker", "version": "1.0"}
+    assert OpenSequenceJudge(start).judgement().product == "MyBroker"

@@ -6,10 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amqpspec.conformance.verdicts import run_tally
+from amqpspec.conformance.verdicts.ended_by import blocked_by
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.conformance.verdicts.tally import Part, Tally, tally_from_json, tally_to_json
@@ -148,3 +150,21 @@ def test_only_so_many_undecided_sequences_are_listed(monkeypatch: Any) -> None:
     tallies[1].merge(tallies[0])
     assert tallies[1].undecided == [("search 0", "lost"), ("search 1", "lost")]
     assert tallies[1].sequences == 6
+
+
+def test_what_is_not_listed_by_name_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_tally, "MAX_UNDECIDED", 3)
+    tally, other = RunTally(), RunTally()
+    for number in range(5):
+        half = tally if number % 2 else other
+        half.add(undecided(f"search {number}", "it ended early" if number else blocked_by("ACK-001|x|y")), number)
+    tally.merge(other)
+    assert len(tally.undecided) == 3
+    assert tally.undecided_of == {None: 4, "ACK-001|x|y": 1}
+
+
+def undecided(sequence: str, reason: str) -> SequenceJudgement:
+    return SequenceJudgement(
+        sequence=sequence, target="t", dialect=DIALECT, requirement=None, verdict=Verdict.INCONCLUSIVE, failures=(),
+        exercised={}, reason=reason, frames=1,
+    )  # fmt: skip
