@@ -37,7 +37,7 @@ class Proxy:
 
 @contextmanager
 def recording(upstream: str, out: Path, *options: str) -> Iterator[Proxy]:
-    """A proxy in front of `upstream`, on a free port; the trace is whole behind the block."""
+    """A proxy in front of `upstream`, on a free port; the trace is whole after the block."""
     command = [sys.executable, "-m", "amqpspec", "record", "--upstream", upstream, "--listen", "127.0.0.1:0"]
     with subprocess.Popen(
         [*command, "--out", str(out), *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

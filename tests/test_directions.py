@@ -134,7 +134,7 @@ def graph_of(edges: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
 
 
 def upwards(order: Sequence[str], edges: Iterable[tuple[str, str, Import]]) -> list[Import]:
-    """The imports from a place in the order to one behind it."""
+    """The imports from a place in the order to a later one."""
     return [each for one, other, each in edges if order.index(one) < order.index(other)]
 
 

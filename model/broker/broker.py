@@ -11,13 +11,13 @@ Pure: no clock, no randomness, no input or output.
 Requirements:
 
 * CANCEL-005: Cancel/delete race, classic and stream. A client cancel that crosses the deletion of its queue ends in
-  either [Cancel, CancelOk] or [CancelOk]; never an error, and never in a Cancel behind CancelOk. [RabbitMQ guide:
+  either [Cancel, CancelOk] or [CancelOk]; never an error, and never in a Cancel after CancelOk. [RabbitMQ guide:
   consumer cancel notification]
 * CANCEL-006: Cancel/delete race, quorum. As for classic queues: a client cancel that crosses the deletion of its queue
   is never an error; cancel-ok is sent as normal. [RabbitMQ guide: consumer cancel notification;
   rabbit_channel.erl:cancel_consumer does otherwise]
 * CANCEL-007: Server cancel on queue deletion. When a consumed queue is deleted (by any connection), every consumer on a
-  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of
+  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it after that. Consumers of
   other queues go on. [RabbitMQ guide: consumer cancel notification]
 * CANCEL-008: nowait is true. Server-sent basic.cancel always has nowait=true: the client must not answer.
   [rabbit_channel.erl:cancel_consumer]

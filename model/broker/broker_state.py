@@ -43,7 +43,7 @@ _PREDECLARED = {name: Exchange(name, type) for name, type in PREDECLARED_EXCHANG
 class BrokerState:
     """One virtual host of a broker that speaks `dialect`, and everybody's connections to it."""
 
-    #: it knows what it does at which time, and is no judge of another
+    #: it decides itself when things happen (the embedded broker), and judges no other broker
     is_punctual: ClassVar[bool] = False
 
     # ---- law
@@ -84,7 +84,7 @@ class BrokerState:
     latest: float = apart("all explanations are of one moment", 0.0)
     #: counts the inputs; stamps say which of two changes is the later one
     stamp: int = apart("the order of inputs that have nothing to do with each other makes no difference", 0)
-    #: who owes a frame, and which queues have something to deliver and somebody to take it
+    #: channels that owe a frame, and queues that have a message and a consumer with room
     #: (dictionaries serve as sets that remember the order in which things were put in)
     debtors: dict[ChannelKey, None] = derived(factory=dict)
     deliverable: dict[Queue, None] = derived(factory=dict)
@@ -98,8 +98,8 @@ class BrokerState:
     next_timeout: float = derived(NEVER)
 
     # ---- doubt
-    #: before when the state cannot be, by what has come about in it; by when what is being done has been done; when all
-    #: was at rest last, and until when it matters what expires (all: model.rules.extensions.message_expiry)
+    #: the earliest time at which this state is possible; the latest time at which the present step is done; when the
+    #: broker was last at rest; until when expiries are looked at (all: model.rules.extensions.message_expiry)
     not_before: float = doubt(0.0, view="not_before")
     done_by: float = doubt(NEVER)
     rested: float = apart("all explanations are of one trace", 0.0)
@@ -113,9 +113,9 @@ class BrokerState:
     deleted_of_late: dict[str, QueueType] = doubt(factory=dict)
     #: (channel, queue) pairs whose order towards each other only a round trip can settle
     touched: dict[tuple[ChannelKey, Queue], None] = apart(
-        "who asks the broker goes by it, and nothing that is permitted does", factory=dict
+        "barriers go by it; of what is permitted only `overflow.may_be_contrary` does", factory=dict
     )
-    #: the queue that does not refuse what it should by all that is known, or does (model.broker.overflow)
+    #: the queue that decides otherwise whether to refuse, while one input is processed (model.broker.overflow)
     contrary: Queue | None = doubt(None)
 
     # ---- beside the state

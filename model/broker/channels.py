@@ -22,8 +22,8 @@ Requirements:
   without it. [RabbitMQ guide: consumer acknowledgements (prefetch changed in mid-flight); rabbit_channel.erl:basic.qos
   unacked count]
 * QOS-013: Limiter counts gets (<=4.2). Messages of basic.get that are unacked when the channel's limit is set count
-  towards it, until they are settled; those got later do not. [rabbit_channel.erl:basic.qos (comment TODO),
-  notify_limiter]
+  towards it, until they are settled; those got later do not. In rabbitmq-3: broken: they count for ever. In
+  rabbitmq-4.0: broken: they count for ever. [rabbit_channel.erl:basic.qos (comment TODO), notify_limiter]
 * QUEUE-029: A name can be used again with another type. After delete-ok a queue of the same name and another type can
   be declared, and used on every channel as if the first one had never been. In rabbitmq-3: broken: 541, both ways. In
   rabbitmq-4.0: broken: 541 from quorum to classic. In rabbitmq-4.3: broken: 541 from quorum to classic.
@@ -134,16 +134,15 @@ class Channel:
     prefetch: int = 0
     channel_prefetch: int = 0
     #: all deliveries with smaller tags count towards the channel's limit (QOS-013)
-    limited_since: int = law(0, view="limit")
-    #: the next limit of the channel counts what it holds then (QOS-013): there is none, or the limit of consumers to
-    #: come was set since
+    counted_below_tag: int = law(0, view="limit")
+    #: while no limit of the channel is in force: the next one counts what the channel holds then (QOS-013)
     counts_anew: bool = law(True, view="limit")
     confirming: bool = False
     published: int = 0
     #: sequence number of a publish to the message copies that it made
     unconfirmed: dict[int, tuple[tuple[Queue, Message], ...]] = law(factory=dict, view="unconfirmed")
-    #: the lowest number of those acks that the last frames of the channel were, without another frame between them
-    batch: int = 0
+    #: the lowest number acked by the latest basic.acks without another frame in between; 0: the last was another frame
+    lowest_of_acks: int = 0
     #: None: the channel is not in transaction mode (area TX)
     transaction: Transaction | None = None
     owed: list[Expected | PendingGet] = field(default_factory=list)
@@ -173,7 +172,7 @@ class Channel:
     #: replies that it owed when it ended, or its connection did: sent before, perhaps, where the end is known from
     #: elsewhere
     unread: tuple[Expected, ...] = doubt(())
-    #: quorum queues that had a consumer with room on it when it broke its connection: they may hear of its end behind
+    #: quorum queues that had a consumer with room on it when it broke its connection: they may hear of its end after
     #: that of the other channels
     may_be_served_by: frozenset[str] = doubt(frozenset())
     #: the delivery that was the oldest one when last looked at, and since when at the latest
@@ -214,7 +213,7 @@ class Channel:
 
     @property
     def unsettled(self) -> dict[int, Unacknowledged]:
-        """The deliveries of which the client has not said what is to become of them, if only on condition (TX-006)."""
+        """The deliveries that the client has not settled, nor asked to be settled by the transaction (TX-006)."""
         reserved = self.transaction.reserved if self.transaction is not None else ()
         if not reserved:
             return self.unacknowledged
@@ -231,7 +230,7 @@ class Channel:
 
     @property
     def outstanding_tags(self) -> list[int]:
-        """The tags of those, and of what has timed out, in the order of delivery."""
+        """The tags that the client can still settle, of what has timed out as well; lowest first."""
         if not self.timed_out:
             return list(self.unsettled)
         reserved = self.transaction.reserved if self.transaction is not None else ()

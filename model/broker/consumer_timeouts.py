@@ -49,7 +49,7 @@ TIMEOUT, TICK = "consumer_timeout", "channel_tick_interval"
 #: What they are as long as nobody sets them.
 DEFAULTS = {TIMEOUT: 1_800_000, TICK: 60_000}
 
-#: Seconds beyond which nobody waits for a time to be up: such deliveries are not looked at.
+#: Deliveries that have more seconds than this are not watched.
 LONGEST = 600.0
 
 #: The requirements by which a time is what it is: of the consumer, of the queue or a policy, of the server.
@@ -62,7 +62,7 @@ def setting(broker: BrokerState, name: str) -> float:
 
 
 def begin_channel(broker: BrokerState, channel: Channel) -> None:
-    """The channel is opened: later settings are none of its business."""
+    """The channel is opened: settings made later do not affect it."""
     channel.timeout, channel.tick = setting(broker, TIMEOUT), setting(broker, TICK)
 
 
@@ -109,7 +109,7 @@ def begin_delivery(broker: BrokerState, channel: Channel, entry: Unacknowledged)
 
 def _since(broker: BrokerState) -> float:
     """The earliest moment at which the delivery was made."""
-    # what the broker does by itself may be what stirred it last, and behind what was heard of last
+    # what the broker does by itself may be what stirred it last, and after what was heard of last
     return broker.latest if broker.is_punctual or broker.stirred == NEVER else broker.stirred
 
 

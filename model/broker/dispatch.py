@@ -84,9 +84,9 @@ def highest(consumers: Iterable[Consumer]) -> list[Consumer]:
 def successor(broker: BrokerState, queue: Queue, takeover: bool) -> Consumer | None:
     """The waiting consumer that is next on the seat. `takeover`: quorum queues look at priorities (SAC-004).
 
-    A classic queue takes the head of its service queue, which is ordered by priority and then by registration; a
-    quorum queue that knows no takeover the one registered first (`Waiting ++ [New]`), and one that does looks at the
-    free credit between the two (rabbit_fifo:sort_waiting).
+    Classic: the highest priority, then the oldest (the head of the service queue). Quorum without takeover: the oldest
+    (`Waiting ++ [New]`). Quorum with takeover: the highest priority, then the greatest limit, then the oldest
+    (rabbit_fifo:sort_waiting).
     """
     others = (each for each in queue.consumers if each is not queue.seat.holder)
     waiting = [each for each in others if not rests(broker, each)]

@@ -113,7 +113,7 @@ def _own_consumers(channel: Channel, broker: Broker) -> Hashable:
 
 def _limit(channel: Channel, _: Broker) -> Hashable:
     """Nothing is left of a limit that is none any more."""
-    return (channel.limited_since, channel.under_way, channel.counts_anew) if channel.channel_prefetch else None
+    return (channel.counted_below_tag, channel.under_way, channel.counts_anew) if channel.channel_prefetch else None
 
 
 def _oldest(channel: Channel, _: Broker) -> Hashable:

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
 
 #: Where an event has its place among others. Those of one lane come about in their order. What has the number 0 comes
-#: behind all that was before it on the lanes of the same name.
+#: after all that was before it on the lanes of the same name.
 Lane = tuple[str | tuple[str, str], int]
 
 

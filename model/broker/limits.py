@@ -21,7 +21,9 @@ Requirements:
   requeued message may come back to the same consumer. In amqp-0-9-1: as stated; the window is that of the channel and
   basic.nack is not part of the text. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1
   basic.qos]
-* QOS-005: no_ack ignores prefetch. Prefetch does not limit no_ack consumers. [rabbit_channel.erl; AMQP 0-9-1 basic.qos]
+* QOS-005: no_ack ignores prefetch. Prefetch does not limit no_ack consumers. In rabbitmq-3: broken: a classic queue
+  hands nothing to a channel that has reached its limit. In rabbitmq-4.0: broken: a classic queue hands nothing to a
+  channel that has reached its limit. [rabbit_channel.erl; AMQP 0-9-1 basic.qos]
 * QOS-006: Never exceed. At no time has a consumer more than its prefetch unacked (as seen on the wire, counting acks
   when sent), except after qos(global) changes mid-stream on <=4.2. In amqp-0-9-1: as stated, for the window of the
   channel. [RabbitMQ guide: consumer acknowledgements and publisher confirms; RabbitMQ guide: consumer prefetch; AMQP
@@ -32,8 +34,8 @@ Requirements:
   qos(n,global=false), qos-ok is sent, no error. [rabbit_channel.erl:is_global_qos_permitted]
 * QOS-010: Both limits together. qos(p,false) and qos(c,true) are enforced independently, in whatever order they come; a
   consumer gets messages only if neither is reached. From 4.3 on there is one limit, and the last call sets it. In
-  rabbitmq-4.0: a=2,b=1; after ack a gets 1. In rabbitmq-4.3: last call wins: per-consumer 3. [RabbitMQ guide: consumer
-  prefetch]
+  rabbitmq-3: broken: a later qos(p,false) ends the limit of the channel. In rabbitmq-4.0: broken: a later qos(p,false)
+  ends the limit of the channel. In rabbitmq-4.3: one limit, the last call sets it. [RabbitMQ guide: consumer prefetch]
 * QOS-011: Global limit does not claw back. qos(n,true) sent after deliveries does not retract what is out or on its way
   to the client by then, and no more than that may exceed it: further deliveries only when less than n is unacked, also
   for consumers that were there before. In rabbitmq-4.3: read as a limit of consumers to come: those that exist go on
@@ -43,8 +45,8 @@ Requirements:
   is hard 540 (<=4.2). In rabbitmq-3: 540. In rabbitmq-4.0: 540. [rabbit_quorum_queue:consume,
   rabbit_stream_queue:consume, limiter_active]
 * QOS-013: Limiter counts gets (<=4.2). Messages of basic.get that are unacked when the channel's limit is set count
-  towards it, until they are settled; those got later do not. [rabbit_channel.erl:basic.qos (comment TODO),
-  notify_limiter]
+  towards it, until they are settled; those got later do not. In rabbitmq-3: broken: they count for ever. In
+  rabbitmq-4.0: broken: they count for ever. [rabbit_channel.erl:basic.qos (comment TODO), notify_limiter]
 * QOS-015: Two consumers share a backlog. A backlog is handed consumer by consumer up to its window, then by freed
   slots. [rabbit_queue_consumers / rabbit_fifo]
 * QOS-016: The text's meaning of global. In the text qos(n,global=false) limits the sum of unacked over all consumers of
@@ -103,7 +105,9 @@ def shared_limit_holds(broker: BrokerState, consumer: Consumer) -> bool:
 
 
 def can_share(broker: BrokerState, consumer: Consumer) -> bool:
-    """RabbitMQ has consumers of classic queues take part only (QOS-012; rabbit_queue_consumers:deliver_to_consumer)."""
+    """Does the consumer count towards a shared limit? In RabbitMQ only those of classic queues do (QOS-012;
+    rabbit_queue_consumers:deliver_to_consumer), in the text all.
+    """
     return _shares(broker, consumer.queue)
 
 
@@ -123,7 +127,7 @@ def counted(broker: BrokerState, channel: Channel) -> int:
 def is_counted(broker: BrokerState, channel: Channel, tag: int, entry: Unacknowledged) -> bool:
     if channel.transaction is not None and tag in channel.transaction.credited:
         return False
-    if tag < channel.limited_since:
+    if tag < channel.counted_below_tag:
         return True
     return entry.consumer is not None and _shares(broker, entry.queue)
 
@@ -181,7 +185,7 @@ def limit_channel(broker: BrokerState, channel: Channel, count: int) -> None:
     if not count:
         channel.under_way = 0
     elif channel.counts_anew and not broker.dialect.prefetch_is_shared:
-        channel.limited_since = channel.next_tag + gets_under_way(channel)
+        channel.counted_below_tag = channel.next_tag + gets_under_way(channel)
     channel.counts_anew = not count
     for told in broker.hooks.channel_limited:
         told(broker, channel, count)
@@ -194,8 +198,8 @@ def gets_under_way(channel: Channel) -> int:
 
 def nothing_was_got(broker: BrokerState, channel: Channel) -> None:
     """A basic.get that was under way when the limit came has found no message."""
-    if channel.limited_since > channel.next_tag:
-        channel.limited_since -= 1
+    if channel.counted_below_tag > channel.next_tag:
+        channel.counted_below_tag -= 1
         for told in broker.hooks.nothing_got:
             told(broker, channel)
 
@@ -218,7 +222,7 @@ def broken_by_delivery(broker: BrokerState, consumer: Consumer) -> str:
 
 
 def shown_by_waiting(broker: BrokerState, queue: Queue) -> Iterator[str]:
-    """The requirements by which the queue's messages wait, though there are consumers: nobody of them has room."""
+    """The requirements by which the queue's messages wait, though there are consumers: no consumer has room."""
     for consumer in queue.consumers[:1] if queue.single_active_consumer else queue.consumers:
         yield from _holding(broker, consumer)
 
@@ -269,7 +273,7 @@ def _holds_on_condition(broker: BrokerState, channel: Channel, consumer: Consume
 
 def _holding_channel(broker: BrokerState, channel: Channel) -> Iterator[str]:
     """What is special about the channel's limit that holds, if it is."""
-    before = [entry for tag, entry in channel.unacknowledged.items() if tag < channel.limited_since]
+    before = [entry for tag, entry in channel.unacknowledged.items() if tag < channel.counted_below_tag]
     gets = sum(entry.consumer is None for entry in before)
     if gets and counted(broker, channel) - gets < channel.channel_prefetch:
         yield "QOS-013"
@@ -295,7 +299,7 @@ def shown_by_delivery(channel: Channel, consumer: Consumer) -> Iterator[str]:
 
 
 def suspected(broker: BrokerState, consumer: Consumer) -> str | None:
-    """The consumer has room and is not served: the requirement that a broker which misreads the limits breaks so."""
+    """The requirement to blame if the consumer has room and is not served; None: no limit explains that."""
     channel = broker.channels[consumer.channel]
     if consumer.no_ack:
         would_be_full = 0 < (channel.prefetch or channel.channel_prefetch) <= len(channel.automatic)

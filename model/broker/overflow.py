@@ -1,9 +1,9 @@
 """Limits on a queue's ready messages, and what becomes of those beyond (area OVERFLOW; guide: queue length limit).
 
-A classic queue looks before it takes a message (rabbit_amqqueue_process:will_overflow) or drops behind it
-(maybe_drop_head). A quorum queue looks behind every command (rabbit_fifo:evaluate_limit): it drops from its head, or
-tells the channels that publish to it to refuse from now on, and when it has room again to go on. So it always has one
-more than it may before somebody refuses (CONFIRM-014).
+A classic queue looks before it takes a message (rabbit_amqqueue_process:will_overflow) or drops after it
+(maybe_drop_head). A quorum queue checks its limits after every command (rabbit_fifo:evaluate_limit). It drops from its
+head; or it tells the channels that publish to it to refuse, and to accept again once it has room. So it is one message
+over its limit before a channel refuses (CONFIRM-014).
 
 Requirements:
 

@@ -28,7 +28,7 @@ Requirements:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.channels import Channel
@@ -58,7 +58,7 @@ class QueueSteps(BrokerState):
     def touch(self, channel: Channel, queue: Queue, keeps_state: bool = True) -> None:
         """The channel dealt with the queue. `keeps_state`: in a way of which RabbitMQ's channel process keeps state.
 
-        To settle what a deleted queue delivered is none (rabbit_queue_type:settle, a queue that is not known).
+        Settling deliveries of a deleted queue keeps nothing (rabbit_queue_type:settle, a queue that is not known).
         """
         self.touched[(channel.key, queue)] = None
         if keeps_state and not queue.deleted:
@@ -88,7 +88,7 @@ class QueueSteps(BrokerState):
         return not own_limit_holds(consumer) and not shared_limit_holds(self, consumer)
 
     def refresh_sharing(self, channel: Channel) -> None:
-        """What one of those who share a limit takes or settles is the others' business."""
+        """Look again at the queues of all consumers that share a limit with the channel."""
         for consumer in sharing(self, channel):
             self.refresh(consumer.queue)
 
@@ -187,7 +187,7 @@ class QueueSteps(BrokerState):
     def prove(self, queue: Queue, message: Message, *, by_confirm: bool = False) -> None:
         """The message has arrived in its queue, so those that its channel published before it have as well."""
         published = message.arrival is Arrival.PUBLISHED
-        under_way = len(queue.unproven)
+        came = [message] if message in queue.unproven else []
         if message.arrival is not Arrival.PROVEN:
             message.arrival = Arrival.PROVEN
             queue.unproven.pop(message, None)
@@ -204,25 +204,26 @@ class QueueSteps(BrokerState):
             for other in earlier:
                 other.arrival = Arrival.PROVEN
                 del queue.unproven[other]
+            came += earlier
             if queue.transit_group_via is not None and queue.unproven:
                 # one channel's come in order: with these nothing is on its way any more but what is behind them
                 queue.transit_group += 1
                 for other in queue.unproven:
                     other.transit_group = queue.transit_group
-        self._note_missed(queue, under_way - len(queue.unproven))
+        self._note_missed(queue, came)
 
     def _gets_from(self, queue: Queue) -> list[PendingGet]:
         """Those that are not answered yet."""
         owed = (each for key in self.debtors if key[1] for each in self.channels[key].owed)
         return [each for each in owed if isinstance(each, PendingGet) and each.queue is queue]
 
-    def _note_missed(self, queue: Queue, many: int) -> None:
-        """So many messages are known to have come, but perhaps not before what was asked for is answered."""
-        for key in self.debtors if many else ():
+    def _note_missed(self, queue: Queue, came: Sequence[Message]) -> None:
+        """These are known to have come, but perhaps not before a get is answered that was processed after them."""
+        for key in self.debtors if came else ():
             channel = self.channels.get(key)
             for owed in channel.owed if channel is not None else ():
                 if isinstance(owed, PendingGet) and owed.queue is queue:
-                    owed.missed += many
+                    owed.missed += sum(message.position < owed.position_limit for message in came)
 
     def prove_all(self, queue: Queue) -> None:
         for message in queue.unproven:

@@ -5,7 +5,7 @@ how. The fields of each record stand in groups: what is law, what is in doubt, w
 (`model.broker.field_kinds`).
 
 A message that is in a queue is in exactly one of two places: its queue's `messages` (ready) or one channel's
-`unacknowledged` (`model.broker.channels`).
+`unacknowledged` (`model.broker.channels`). Messages of a stream stay in its `log`, whoever is handed them.
 
 Requirements:
 
@@ -125,7 +125,7 @@ class Message:
     unseen: int = doubt(0)
     #: … and to somebody who does not acknowledge: then it is gone
     may_be_gone: bool = doubt(False)
-    #: how many more times it may have been handed to a consumer that was cancelled before (model.rules.unseen)
+    #: how many more times it may have been handed to a consumer that was cancelled before (model.rules.basic.unseen)
     recalled: int = doubt(0)
     #: its time may have been up before its channel ended: then its last delivery has not failed (QUORUM-002)
     may_have_timed_out: bool = doubt(False)
@@ -295,7 +295,7 @@ class Queue:
     # ---- blame
     #: what changed the number of ready messages last
     reason: str = to_blame("QUEUE-001")
-    #: what the first of its wrong numbers was blamed on, until one is right: those behind it have the same cause
+    #: what the first of its wrong numbers was blamed on, until one is right: those after it have the same cause
     miscounted: str = to_blame("")
     #: how many deliveries waited for their acknowledgement when it was purged: a broker may have deleted these as well
     held_when_purged: int = to_blame(0)

@@ -35,14 +35,14 @@ from amqpspec.model.broker.routing import Routes
 class Outcome(Enum):
     """What the client wants to become of deliveries."""
 
-    DONE = "done"
+    ACKNOWLEDGED = "done"
     REQUEUED = "requeued"
     DISCARDED = "discarded"
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """… and whether that counts as a failed delivery (QUORUM-002)."""
+    """An outcome, and whether it counts as a failed delivery (QUORUM-002)."""
 
     outcome: Outcome
     failed: bool = False
@@ -56,7 +56,7 @@ class Publication:
     pattern: Message
     routes: Routes
     mandatory: bool
-    #: what comes back may say that nobody consumes
+    #: its basic.return may have the code 313 (NO_CONSUMERS)
     immediate: bool = False
 
 
@@ -67,7 +67,7 @@ class Transaction:
     #: in the order of the client: what is to become of which tags, which are reserved by that (TX-006)
     rulings: list[tuple[Ruling, tuple[int, ...]]] = field(default_factory=list)
     _: KW_ONLY
-    #: tags among those that are reserved which take no room any more, of which the text says nothing
+    #: reserved tags that no longer count towards a prefetch limit; the text leaves that open
     #: (`model.rules.other_ways`)
     credited: frozenset[int] = frozenset()
     #: what was committed, and commit-ok waits until it has arrived (TX-004)
@@ -94,7 +94,7 @@ class Transaction:
         return "TX-005" if tag in self.reserved else "TX-007" if tag in self.restored else ""
 
     def batches(self) -> Iterator[tuple[Ruling, list[int]]]:
-        """The rulings as they are carried out: equal ones behind each other are one, like one with `multiple`
+        """The rulings as they are carried out: equal ones one after the other are one, like one with `multiple`
         (rabbit_channel:ack_cons).
         """
         batch: list[int] = []

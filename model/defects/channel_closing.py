@@ -1,4 +1,4 @@
-"""What a channel sends behind the channel.close of its own, until the client has answered (CHAN-005).
+"""What a channel sends after the channel.close of its own, until the client has answered (CHAN-005).
 
 rabbit_channel goes on when an error has closed it for the client. Neither what its queues hand it nor its tick, or
 what times out, asks whether it is closing.

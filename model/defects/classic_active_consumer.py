@@ -92,7 +92,7 @@ def _leave_backlog(broker: Broker, method: Method) -> None:
 
 
 def _is_crossed_by_publish(queue: Queue) -> bool:
-    """May a message arrive behind what is ready, and behind the input that is processed now?"""
+    """May a message arrive behind what is ready, and after the input that is processed now?"""
     return any(message.arrival is Arrival.PUBLISHED for message in islice(queue.messages, 1, None))
 
 

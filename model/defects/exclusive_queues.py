@@ -1,4 +1,4 @@
-"""Exclusive queues behind the end of their connection.
+"""Exclusive queues after the end of their connection.
 
 From 4.3 on a classic queue removes its record in another process (rabbit_amqqueue_process:terminate_delete), for which
 the collector of the connection's queues does not wait.

@@ -57,7 +57,7 @@ def _is_next(broker: Broker, event: OverdueTimeout) -> bool:
 
 
 def _forget_next(broker: Broker, event: OverdueTimeout) -> None:
-    """With it all of the queue's that came behind it: the next delivery, or what else happens there, may remind it."""
+    """With it all of the queue's that came after it: the next delivery, or what else happens there, may remind it."""
     found = doubted_delivery(broker, event)
     if found is None:
         return

@@ -1,4 +1,4 @@
-"""What brokers of many families do against the text: ways to go on behind a failure, which excuse nobody.
+"""What brokers of many families do against the text: ways to go on after a failure, which excuse nobody.
 
 Else the first such failure would end the judging, and hide what is worse: Qpid Broker-J takes the acknowledgement of an
 unknown tag in silence, and settles with `multiple` all that is outstanding.

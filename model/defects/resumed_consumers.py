@@ -203,7 +203,10 @@ RESUMING_DEFECTS: tuple[DefectTransition, ...] = (
             shows_within=ANY_NUMBER,
         )
         for name, requirement, how, outcome, methods in (
-            ("late-ack-resumes-consumer", "TIMEOUT-016", "acknowledged", Outcome.DONE, ("basic.ack", "tx.commit")),
+            (
+                "late-ack-resumes-consumer", "TIMEOUT-016", "acknowledged", Outcome.ACKNOWLEDGED,
+                ("basic.ack", "tx.commit"),
+            ),
             ("late-reject-resumes-consumer", "TIMEOUT-017", "rejected", Outcome.DISCARDED, _REFUSALS),
             ("late-requeue-resumes-consumer", "TIMEOUT-018", "given back", Outcome.REQUEUED, (*_REFUSALS, *_RECOVERS)),
         )

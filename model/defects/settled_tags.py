@@ -11,7 +11,7 @@ def settles(channel: Channel, method: Method, tag: int) -> bool:
     """Does the input settle that delivery of its channel?"""
     if method.name == "tx.commit":
         rulings = channel.transaction.rulings if channel.transaction is not None else ()
-        return any(tag in tags for ruling, tags in rulings if ruling.outcome is not Outcome.DONE)
+        return any(tag in tags for ruling, tags in rulings if ruling.outcome is not Outcome.ACKNOWLEDGED)
     if method.name.startswith("basic.recover"):
         return True
     named = method.arguments.get("delivery_tag", 0)

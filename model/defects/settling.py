@@ -61,7 +61,7 @@ def _ruling(broker: Broker, channel: Channel, method: Method, tag: int) -> Rulin
     if method.name == "tx.commit" and channel.transaction is not None:
         return next(ruling for ruling, tags in channel.transaction.rulings if tag in tags)
     if method.name == "basic.ack":
-        return Ruling(Outcome.DONE)
+        return Ruling(Outcome.ACKNOWLEDGED)
     failed = method.name == "basic.reject" or not broker.dialect.quorum_nack_has_not_failed
     return Ruling(Outcome.REQUEUED if method.arguments.get("requeue") else Outcome.DISCARDED, failed)
 
@@ -143,7 +143,7 @@ def _tag(entry: Unacknowledged) -> str | None:
 def _counted(broker: Broker, channel: Channel, settled: list[int], living: Queue) -> set[int]:
     """The channel's deliveries from a classic queue that give room to their consumers, by their tags.
 
-    The queue looks for the numbers in the order in which it delivered to the channel; behind one that it does not find
+    The queue looks for the numbers in the order in which it delivered to the channel; after one that it does not find
     there it stops looking (rabbit_queue_consumers:subtract_acks).
     """
     told: dict[tuple[bool, str, int], list[int]] = {}

@@ -2,7 +2,7 @@
 
 A known defect never makes a run green. Where it applies, the judge follows it beside the lawful explanation. When the
 lawful one dies and the known defect explains what was seen, the failure is recorded with the known defect's name, and
-judging goes on from the state that the known defect leads to: so a known defect does not hide unknown ones behind it.
+judging goes on from the state that the known defect leads to: so a known defect does not hide unknown ones.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ GUESTS: tuple[Guest, ...] = (
     ChannelClosing(), ChannelMailbox(), DirectReplies(), ExpiryByPriority(), VirtualHosts(), StreamContent(),
     ClassicActiveConsumer(), WaitingConsumers(), MergedConsumers(), ServiceQueue(),
     DropOrder(), StreamChunks(), StreamSettlement(),
-    StalledQueues(),  # behind those that look whether it is one
+    StalledQueues(),  # after those that look whether it is one
 )  # fmt: skip
 HOOKS = Hooks(GUESTS)
 

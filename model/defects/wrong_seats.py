@@ -123,7 +123,7 @@ def _may_claim(why: Why) -> Callable[[Broker, Input], bool]:
 
 
 def _is_possible(broker: Broker, event: Input, queue: Queue, why: Why) -> bool:
-    """May the queue's seat be claimed behind the next input?"""
+    """May the queue's seat be claimed after the next input?"""
     seat, places = queue.seat, places_of(broker, queue)
     if why in places.gone.values() or (places.claimant is not None and places.claimant[1] is why):
         return True

@@ -34,7 +34,7 @@ from amqpspec.model.judging.processing import process_in, processed, processed_a
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.judging.silence import missed
-from amqpspec.model.outputs.going_on import goes_on_behind
+from amqpspec.model.outputs.going_on import end_connection_if_clear
 from amqpspec.model.outputs.malformed import malformed
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.turns import turns_come_to_rest
@@ -268,7 +268,7 @@ class Acceptor:
     # ----------------------------------------------------------------------------------- several explanations
 
     def _process_what_is_certain(self) -> None:
-        """A quiet state permits no output, so its next input has been processed whenever the next one is seen."""
+        """Process what the broker must have processed: in a state that is quiet it could have sent nothing."""
         while len(self.explanations) == 1:
             only = self.explanations[0]
             if only.is_settled or not only.is_quiet or self.overlapping:
@@ -308,7 +308,7 @@ class Acceptor:
             assert best is not None or flawed
             defect = survivors[0].defect
             assert defect is not None
-            # what has no name of its own is told as what the law says of it
+            # what is no documented defect is reported as the rules have it
             culprit, mismatches = flawed[0] if flawed and not defect.is_excuse else best or flawed[0]
             self._record_defect(culprit.broker, event, mismatches, defect)
             self.explanations = merged(survivors)
@@ -388,7 +388,7 @@ class Acceptor:
         for mismatch in mismatches:
             self._add(failure_of(broker, event, mismatch, self.command, defect or mismatch.defect))
             if mismatch.fatal:
-                self.finished = not defect and not goes_on_behind(broker, event)
+                self.finished = not defect and not end_connection_if_clear(broker, event)
                 return
 
     def _record_defect(

@@ -83,7 +83,7 @@ class AcceptorQuestions:
         served = {queue.name: queue for broker in self._brokers if broker is not usual for queue in broker.deliverable}
         known = {queue.name for queue in usual.deliverable}
         consumers = [consumer for name, queue in served.items() if name not in known for consumer in queue.consumers]
-        # nobody tells these that their queue is gone, so only a round trip says where deliveries end
+        # these get no basic.cancel when their queue is deleted: only a round trip shows which delivery was the last
         consumers += [each for broker in self._brokers if broker is not usual for each in _never_told(broker)]
         return list(dict.fromkeys(consumer.channel for consumer in consumers))
 

@@ -34,7 +34,7 @@ from amqpspec.model.rules.extensions.queue_expiry import is_in_use, note_going
 from amqpspec.model.rules.extensions.timeouts import others_due, process_timeouts
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.other_ways import BY_METHOD
-from amqpspec.model.rules.tx.commit import is_missed
+from amqpspec.model.rules.tx.commit import breaks_connection
 
 
 def _declares_transient(broker: Broker, method: Method) -> bool:
@@ -76,7 +76,7 @@ def _overlooks_deletion(broker: Broker, method: Method) -> bool:
     if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
         return False
     return any(
-        is_missed(broker, queue) and (_may_be_found(broker, queue) or _may_be_known(broker, channel, queue))
+        breaks_connection(broker, queue) and (_may_be_found(broker, queue) or _may_be_known(broker, channel, queue))
         for publication in channel.transaction.publications
         for queue in publication.routes.queues
     )
@@ -319,7 +319,7 @@ def _limit_behind(broker: Broker, method: Method, number: int) -> None:
     broker.refresh_sharing(channel)
 
 
-#: Makes those that there are as many of as the state says, by the name of the method.
+#: By the name of the method: makes alternatives of which the state says how many there are.
 _MADE_FOR: Mapping[str, Callable[[Broker, Method], Iterator[Alternative]]] = {
     "basic.qos": _deliveries_under_way,
     **ALTERNATIVES_OF_QUEUES,

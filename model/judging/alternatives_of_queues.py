@@ -61,7 +61,7 @@ def _overtaken(broker: Broker, method: Method) -> list[Message]:
 
 
 def _purged_too_early(broker: Broker, method: Method) -> Iterator[Alternative]:
-    """Publishes to a quorum queue give way to a purge, which its channel sends behind them (rabbit_fifo_client)."""
+    """Publishes to a quorum queue give way to a purge, which its channel sends after them (rabbit_fifo_client)."""
     for number in range(1, len(_overtaken(broker, method)) + 1):
         yield Alternative(
             name=f"purge overtakes {number} publishes",

@@ -14,7 +14,7 @@ from amqpspec.model.broker.internal_events import Input, PossibleEvent
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.protocol.methods import SYNCHRONOUS_METHODS, Method
 
-#: Requests behind which what was owed need not come any more: frames of the channel or connection that is closed, a
+#: Requests after which what was owed need not come any more: frames of the channel or connection that is closed, a
 #: notice for the consumer that is cancelled.
 _ENDS = frozenset({"channel.close", "connection.close", "basic.cancel"})
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import ConnectionState
@@ -84,23 +85,26 @@ class Explanation:
         other = self.fork()
         other.is_unusual = True
         other.pending = [pending for pending in self.pending if pending is not event]
-        alternative.process(other.broker, event)
-        other.expect_internal_events()
+        other._step(event, partial(alternative.process, other.broker, event))
         return other
 
     def process_pending(self, index: int) -> None:
         """Process one of the pending inputs; the one that comes under the known defect as the known defect says."""
         event = self.pending.pop(index)
+        self._step(event, partial(self.process, event))
+        self.forget_if_unpredictable()
+
+    def _step(self, event: Input, step: Callable[[], None]) -> None:
+        """Make the step in which the input is processed, and note what may come about after it."""
         counting = self.broker.bookkeeping.counting
         self.broker.bookkeeping.counting = not any(event is other for other in self.uncounted)
-        self.process(event)
+        step()
         self.broker.bookkeeping.counting = counting
         if self.broker.ageing:
             tell_of_expiries(self.broker)
         if self.broker.next_timeout <= self.broker.foreseen:
             tell_of_timeouts(self.broker)
         self.expect_internal_events()
-        self.forget_if_unpredictable()
 
     def forget_if_unpredictable(self) -> None:
         """Where anything is explained it makes no difference any more what has been processed."""
@@ -222,7 +226,7 @@ class Explanation:
 
     @property
     def is_unpredictable(self) -> bool:
-        """By a known defect the broker has done what nobody can follow: whatever comes, or does not, is explained."""
+        """A known defect has left the broker in an unknown state: any output, and any silence, is explained."""
         return self.broker.bookkeeping.is_unpredictable
 
     @property
@@ -236,7 +240,7 @@ class Explanation:
 
     @property
     def is_settled(self) -> bool:
-        """No input is under way; what the broker may do by itself is none."""
+        """No input is pending; what the broker may do by itself does not count as one."""
         return not self.pending or all(isinstance(event, PossibleEvent) for event in self.pending)
 
     @property
@@ -253,7 +257,7 @@ class Explanation:
 
     @property
     def has_to_clean_up(self) -> bool:
-        """The broker has something to do yet behind a client that is gone (CONN-021)."""
+        """The broker still has to clean up after a client that is gone (CONN-021)."""
         return any(isinstance(event, ConnectionCleanup) for event in self.pending)
 
     def expect_internal_events(self) -> None:

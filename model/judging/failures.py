@@ -11,7 +11,7 @@ from amqpspec.model.outputs.replies import ASKED_FOR
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.model.protocol.methods import METHOD_IDS, TraceEvent
 
-#: Rules of all methods: on a channel that is not open, behind the error of one, between a publish and its content, on
+#: Rules of all methods: on a channel that is not open, after the error of one, between a publish and its content, on
 #: channel 0, and with nowait.
 _OF_ANY_METHOD = frozenset({"CHAN-001", "CHAN-005", "CHAN-013", "CHAN-018", "CONN-019"})
 

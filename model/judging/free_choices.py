@@ -5,9 +5,9 @@ such a choice is processed with each of its values, as alternatives (`model.judg
 each combination. Where they lead to one state, that is one explanation; elsewhere what the broker sends tells which it
 was.
 
-Where one value owes a frame and the other owes silence, a round trip behind the input has to tell them apart. Where
+Where one value owes a frame and the other owes silence, a round trip after the input has to tell them apart. Where
 none can follow (within an unfinished content) the barrier may be complete before the frame: there the other value has
-to permit the frame at any time behind it, as CHAN-022 does (`model.rules.connection.assembly`).
+to permit the frame at any time after it, as CHAN-022 does (`model.rules.connection.assembly`).
 """
 
 from __future__ import annotations

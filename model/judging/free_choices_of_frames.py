@@ -18,7 +18,7 @@ _LARGEST = 536_870_912
 
 
 def _is_any(broker: Broker, channel: Channel | None, event: TraceEvent) -> bool:
-    """Of frames that are right both make the same, and few of those that say of themselves what they are are right."""
+    """Always: for a right frame both values give the same state, and few raw frames are right."""
     return True
 
 

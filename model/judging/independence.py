@@ -15,7 +15,7 @@ from amqpspec.model.promises.queue_types import QueueType
 
 
 def is_independent(broker: Broker, event: Input, others: Iterable[Input]) -> bool:
-    """Does it make no difference whether the input is processed before what may come about by itself, or behind?"""
+    """Does it make no difference whether the input is processed before what may come about by itself, or after?"""
     queue = asked_queue(broker, event)
     if queue is None:
         return False
@@ -23,16 +23,16 @@ def is_independent(broker: Broker, event: Input, others: Iterable[Input]) -> boo
 
 
 def is_elsewhere(broker: Broker, queues: Collection[str], event: Input) -> bool:
-    """Does a message expire of which queues of these names hear nothing? "" is no queue."""
+    """Is it the expiry of a message that changes none of these queues? "" stands for no queue."""
     if not isinstance(event, MessageExpiry):
         return False
     return not any(queues) or (event.queue not in queues and is_all(broker, event))
 
 
 def asked_queue(broker: Broker, event: Input) -> str | None:
-    """The name of the queue that the input asks and does not change, "" if no queue hears of it. None: any other.
+    """The name of the queue that the input only asks, "" if it comes to no queue; None for any other input.
 
-    What may be refused is none if its channel holds anything, which would go back then.
+    None as well if the broker may refuse it while its channel holds deliveries, as these would be given back.
     """
     channel = None if isinstance(event, InternalEvent) else broker.channels.get((event.connection, event.channel))
     if isinstance(event, InternalEvent) or channel is None:
@@ -53,6 +53,6 @@ def asked_queue(broker: Broker, event: Input) -> str | None:
 
 
 def is_all(broker: Broker, event: MessageExpiry) -> bool:
-    """Is it all that the message is gone then, and does it come to no other queue?"""
+    """Is the message only removed, and not dead-lettered to an exchange that is there?"""
     queue = broker.queues.get(event.queue)
     return queue is None or queue.arguments.get(EXCHANGE) not in broker.exchanges

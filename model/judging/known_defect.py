@@ -39,7 +39,7 @@ class KnownDefect:
 
     @property
     def brokers(self) -> tuple[str, ...]:
-        """Whose doing it is, by product and versions."""
+        """The products and versions that have the defect."""
         return tuple(map(str, self.versions or (VERIFIED[name] for name in self.dialects)))
 
     def is_known_of(self, dialect_name: str, version: Version | None = None) -> bool:
@@ -63,7 +63,7 @@ class DefectTransition(KnownDefect):
     process: Callable[[Broker, Any], None]
     #: what the broker does by itself that can come under it
     internal_events: tuple[type[InternalEvent], ...] = ()
-    #: behind how many more commands what it does may show: so long it is followed though the broker is at rest
+    #: after how many more commands what it does may show: so long it is followed though the broker is at rest
     shows_within: int = 0
     #: the broker does it whenever it can: one that has not done it does not begin to
     is_steady: bool = False
@@ -74,7 +74,7 @@ class DefectTransition(KnownDefect):
 
     @property
     def is_excuse(self) -> bool:
-        """Is it known of any broker? Else it is a way to go on, and whoever does it has failed like any other."""
+        """Is it a documented defect of some broker? Else it only says how to go on after a new failure."""
         return bool(self.dialects)
 
     @property
@@ -98,7 +98,7 @@ class OutputDefect(KnownDefect):
     The law says what is wrong. Only then this is asked whether it knows why.
     """
 
-    #: given the broker behind the frame, the frame, and a mismatch that is not fatal: what is to be recorded in its
+    #: given the broker after the frame, the frame, and a mismatch that is not fatal: what is to be recorded in its
     #: place, with its name. None: it does not explain it
     names: Callable[[Broker, Method, Mismatch], Mismatches | None] | None = None
     #: the same for one that is fatal: the state is unchanged, and if it explains the mismatch this changes it as the

@@ -31,7 +31,7 @@ def explained(
 ) -> Mismatches:
     """The mismatches with their names. One that is fatal and known is none any more: the state is the broker's then.
 
-    `spent`: defects that have explained something fatal about the frame. What is fatal behind it is not theirs.
+    `spent`: defects that have explained something fatal about the frame. What is fatal after it is not theirs.
     """
     for mismatch in mismatches:
         if mismatch.fatal:

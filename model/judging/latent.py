@@ -14,7 +14,7 @@ from amqpspec.model.promises.queue_types import QueueType
 #: Most known defects followed on beside what is lawful.
 MOST_LATENT = 4
 
-#: Behind how many more commands a crash may show that the broker was at rest without.
+#: After how many more commands a crash may show although the broker was at rest without it.
 MOST_RESTS_UNPREDICTABLE = 2
 
 

@@ -18,7 +18,7 @@ from amqpspec.model.judging.pending_inputs import next_inputs
 
 
 class Seen:
-    """What has been seen of an explanation, part by part, as long as that does not change."""
+    """Keeps the parts of an explanation's fingerprint that were looked at, until the explanation changes."""
 
     __slots__ = ("_looks", "_parts", "explanation")
 
@@ -102,6 +102,7 @@ def _told_apart(alike: list[Seen], number: int) -> Iterable[list[Seen]]:
 
 def _take_over(first: Explanation, other: Explanation) -> None:
     know_no_more_than(first.broker, other.broker)
+    first.is_unusual = first.is_unusual and other.is_unusual
     if other.rests_left > first.rests_left:
         first.defect, first.rests = other.defect, other.rests
         first.defective_input = other.defective_input
@@ -165,7 +166,7 @@ def _follow(place: int, reached: Mapping[int, set[int]], known: set[int]) -> Non
 
 
 def _rough_key(explanation: Explanation) -> object:
-    """What is equal where the key is, and found at once."""
+    """A key that is found at once: explanations with different keys are not equal, those with equal keys may be."""
     broker = explanation.broker
     queues = [
         (name, *[message.content.body for message in queue.messages])

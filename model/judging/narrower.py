@@ -15,7 +15,7 @@ from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.merging import Seen, all_alike
 from amqpspec.model.protocol.patterns import Between
 
-#: As many explanations are kept as they are: the search is worth it for more.
+#: Up to so many explanations the search is not worth its time.
 FEW = 32
 
 #: What is owed: the lowest number and the highest, in the order in which they are owed.
@@ -34,7 +34,7 @@ def without_narrower(explanations: list[Explanation]) -> list[Explanation]:
     left: set[int] = set()
     for group in all_alike(seen):
         widest: list[int] = []
-        # whoever includes another one comes before it, as its lowest number is as low, and its highest as high
+        # the widest come first: one that includes another is at least as wide
         for place in sorted((places[id(each)] for each in group), key=lambda place: _breadth(numbers[place])):
             if not any(_includes(numbers[other], numbers[place]) for other in widest):
                 widest.append(place)

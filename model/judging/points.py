@@ -39,7 +39,7 @@ def points(
 
     The explanation is one of them, and no copy: whatever becomes of it takes its place. Raises `TooManyExplanations`
     where there are more than `bound` with the same number of inputs processed: what is left out might be the right one.
-    `reply`: what came, for which lawful points are left out at which nobody has asked for it yet.
+    `reply`: the frame that came. Lawful points at which no processed input has asked for it are left out.
     """
     explanation.forget_if_unpredictable()
     explanation.begin_anew()
@@ -63,7 +63,7 @@ def points(
             if is_left_out:
                 steps = _that_matter(point, steps)
             elif reply is not None and steps and all(_is_mere_expiry(point, index) for index, _ in steps):
-                # where this point explains the reply, each behind it does so as well, and is not followed: none is made
+                # where this point explains the reply, each later one does so as well, and is not followed: none is made
                 if _is_answer(reply) and not point.is_at_no_time(reply):
                     found.append(point)
                     continue
@@ -78,14 +78,14 @@ def points(
                     continue
             for index, applying in steps:
                 event = point.pending[index]
-                # nobody looks at a point that is left out, so that the last one behind it can be made of it
+                # a point that is left out is not given to the caller, so the last one after it can be made of it
                 is_taken = is_left_out and index == steps[-1][0] and not isinstance(event, TIMED)
                 further = _process_one(point, index, applying, is_taken)
-                # who leaves out this point does not come to what expires later, which may be dead-lettered otherwise
+                # a point that is left out is no place to come from: what expires later may be dead-lettered otherwise
                 is_lost = is_left_out and not _is_mere_expiry(point, index)
                 reached += further if is_lost else _behind(point, event, further)
         reached = merged(reached)
-        # what is behind them has been made of them: they are changed by whoever is given them
+        # the caller changes these points, and what comes after them has been made of them by now
         yield from found
         if len(reached) > bound:
             raise TooManyExplanations
@@ -95,7 +95,7 @@ def points(
 def _that_matter(
     point: Explanation, steps: list[tuple[int, list[DefectTransition]]]
 ) -> list[tuple[int, list[DefectTransition]]]:
-    """Without the messages that may as well expire behind the inputs that are to be processed."""
+    """Without the messages that may as well expire after the inputs that are to be processed."""
     sent = [index for index, _ in steps if isinstance(point.pending[index], TraceEvent)]
     asked = [asked_queue(point.broker, point.pending[index]) for index in sent]
     queues = {queue for queue in asked if queue is not None}
@@ -121,7 +121,7 @@ def _is_mere_expiry(point: Explanation, index: int) -> bool:
 
 def _says_nothing_of_what_is_pending(point: Explanation, reply: TraceEvent | None) -> bool:
     """Is it a confirm that is owed there, and nothing pending but later publishes of its channel? They are processed
-    before it is sent, or behind it: that is one and the same, whatever comes next.
+    before it is sent, or after it: that is one and the same, whatever comes next.
     """
     if not isinstance(reply, Method) or reply.name not in CONFIRMS or point.defect is not None:
         return False
@@ -140,7 +140,7 @@ def _applying(point: Explanation, defects: DefectsFollowed, event: Input) -> lis
 
 
 def _behind(before: Explanation, event: Input, reached: Iterator[Explanation]) -> Iterator[Explanation]:
-    """Note of what is reached by processing the input, if it is one more message that expires, from where it is."""
+    """What is reached by processing the input; if that is one more expiry, each notes from where it is reached."""
     may_be_later = isinstance(event, TIMED) and not _may_be_refused_later(before.broker, event)
     for further in reached:
         if may_be_later and further.defect is before.defect:
@@ -173,7 +173,7 @@ def _process_one(
         defective.process_pending(index)
         others.append(defective)
     further = point if is_taken else point.fork()
-    further.behind = None  # what expired before this input may be in front no more behind it, and does not expire then
+    further.behind = None  # what expired before this input may be in front no more after it, and does not expire then
     further.process_pending(index)
     further.decline(applying)
     yield further

@@ -22,7 +22,7 @@ def process_in(explanation: Explanation, event: Input, defects: DefectsFollowed)
     broker = explanation.broker
     parting: list[Explanation] = []
     for defect in defects.asked(broker, kind_of(event)):
-        # seldom: the other tests come behind it
+        # seldom: the other tests come after it
         if not defect.applies(broker, event):
             continue
         if defect is not explanation.defect and defect.name not in explanation.declined:
@@ -48,7 +48,7 @@ def processed(explanations: Iterable[Explanation], event: Input, defects: Defect
 def processed_at_rest(
     explanations: list[Explanation], event: TraceEvent, defects: DefectsFollowed, bound: int
 ) -> list[Explanation]:
-    """Explanations of a broker at rest, behind the input. Raises `TooManyExplanations`.
+    """Explanations of a broker at rest, after the input. Raises `TooManyExplanations`.
 
     Only what the broker may do by itself is open: it has been done before the input, or not.
     """

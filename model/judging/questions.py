@@ -75,7 +75,7 @@ class Questions(Protocol):
         ...
 
     def flush(self, channel: ChannelKey, exchange: str) -> TraceEvent:
-        """A request that the open channel answers itself, behind all that it did before, and that changes nothing.
+        """A request that the open channel answers itself, after all that it did before, and that changes nothing.
 
         `exchange`: one of the suite's own, which does where the broker lacks the exchanges that it is to have.
         """

@@ -5,8 +5,8 @@ frame has to do with one of another connection is open in the model itself (`mod
 where times are up: when a message goes from one consumer to the next as each of them times out, or when one has expired
 that comes to the head of a queue, as that before it is handed out, and goes on to another queue, it makes sense to the
 judge only in that order. Nor where the active consumer of a queue is cancelled: what it was handed before comes on its
-connection, what the next one is handed behind that comes on another. So a delivery that nothing explains is looked at
-again behind what comes on the other connections, until the client sends something or the broker is at rest.
+connection, what the next one is handed after that comes on another. So a delivery that nothing explains is looked at
+again after what comes on the other connections, until the client sends something or the broker is at rest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENDS = ("basic.cancel", "channel.close", "connection.close", "socket.abort")
 
 
 class EarlyOutputs:
-    """Frames that came too early, in their order, and what came behind them on the same connections."""
+    """Frames that came too early, in their order, and what came after them on the same connections."""
 
     def __init__(self) -> None:
         self.frames: list[TraceEvent] = []

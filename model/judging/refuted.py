@@ -1,8 +1,8 @@
 """Known defects that were put to the test and did not show: the broker kept a promise that it is known to break.
 
-Who upgrades a broker wants to know that. That the requirement was exercised says little: a known defect needs its own
-situation. So one counts as refuted only where the explanation that followed it was contradicted, while a lawful one
-explains what came. Where both explain it the question stays open.
+A team that upgrades its broker wants to know that. That the requirement was exercised says little: a known defect
+needs its own situation. So one counts as refuted only where the explanation that followed it was contradicted, while a
+lawful one explains what came. Where both explain it the question stays open.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def _owed_to_barrier(broker: Broker) -> Iterator[tuple[str, int, str]]:
 
 
 def state_lines(broker: Broker, event: TraceEvent | None) -> tuple[str, ...]:
-    """The queues and channels that `event` touches; all of them when there is no frame."""
+    """Lines for the channel of `event` (all channels if it has none), and for all queues, those in use there first."""
     channels = [c for c in broker.channels.values() if c.state is not ChannelState.CLOSED]
     if event is not None:
         channels = [c for c in channels if c.key == (event.connection, event.channel)] or channels

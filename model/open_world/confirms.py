@@ -1,6 +1,6 @@
 """Publishes of one channel: each is confirmed once, and returned before that if at all (areas CONFIRM and PUBLISH).
 
-The n-th publish behind the first confirm.select has the number n (CONFIRM-002). When a confirm comes is open, and so
+The n-th publish after the first confirm.select has the number n (CONFIRM-002). When a confirm comes is open, and so
 is whether a publish is refused: that depends on queues.
 """
 

@@ -1,6 +1,6 @@
 """What a client asked for, and the replies in their order.
 
-basic.consume-ok and basic.cancel-ok are sent by way of the queue, so they may come behind replies to later requests
+basic.consume-ok and basic.cancel-ok are sent by way of the queue, so they may come after replies to later requests
 (CHAN-019), and so may tx.commit-ok, which waits for what was published (TX-004). All others come in the order of the
 requests.
 """

@@ -3,7 +3,7 @@
 RabbitMQ's channel collects what its queues tell it and sends it in batches: first the acks, then the nacks. Of either,
 what lies below everything that is still open goes in one frame with `multiple`, the rest one by one. How much is in a
 batch, and in which order publishes become ready for it, is the broker's choice. So of one that no queue took and of a
-refused one behind it either may be confirmed first; only the return has a fixed place (CONFIRM-009).
+refused one after it either may be confirmed first; only the return has a fixed place (CONFIRM-009).
 
 Requirements:
 
@@ -77,8 +77,9 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
     for number in numbers:
         copies = unconfirmed.pop(number)
         for queue, message in copies:
-            is_away = message.arrival is Arrival.RETURNING  # again, since it was confirmed
-            if (queue.unproven or queue.dropping) and not is_away and tells_of_arrival(copies, queue, message):
+            # delivered and given back before its confirm was seen, which does not show where it is now
+            was_requeued = message.arrival is Arrival.RETURNING
+            if (queue.unproven or queue.dropping) and not was_requeued and tells_of_arrival(copies, queue, message):
                 broker.prove(queue, message, by_confirm=True)
             if queue.type is QueueType.STREAM:
                 stored(queue, message.position)
@@ -90,7 +91,7 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
         channel.confirmed_together = frozenset(numbers) - {tag}
     broker.settle_debts(channel)
     if method.name == "basic.ack":
-        channel.batch = min(channel.batch or tag, *numbers, tag)
+        channel.lowest_of_acks = min(channel.lowest_of_acks or tag, *numbers, tag)
     else:
         fired += ["CONFIRM-006", "CONFIRM-007"] if broker.dialect.extensions else []
     broker.fired(*fired)
@@ -114,7 +115,7 @@ def _confirmed(channel: Channel, method: Method) -> list[int]:
 def _not_open(broker: Broker, channel: Channel, method: Method, numbers: Sequence[int]) -> Mismatches:
     tag = method.arguments.get("delivery_tag", 0)
     if not numbers or tag > channel.published:
-        # what is confirmed again stays confirmed; but of RabbitMQ's defects each knows how it goes on
+        # what is confirmed again stays confirmed, so judging goes on; of RabbitMQ a known defect may say how it goes on
         is_clear = not broker.dialect.extensions and 0 < tag <= channel.published
         detail = f"{method.name} of a publish that is not open"
         return (Mismatch(_misnumbered(channel, tag), Shape.UNEXPECTED, detail, not is_clear),)
@@ -125,7 +126,7 @@ def _not_open(broker: Broker, channel: Channel, method: Method, numbers: Sequenc
 
 
 def _wrong(broker: Broker, channel: Channel, method: Method, numbers: list[int]) -> Mismatches:
-    """What ought not to be at all is not measured by its form. How a confirm of several looks is RabbitMQ's own way."""
+    """The mismatches. Where it should be no such method, only that; else its flags, which only RabbitMQ prescribes."""
     tag = method.arguments.get("delivery_tag", 0)
     wrong = tuple(_wrong_kind(channel, method, numbers))
     return wrong or tuple(_wrong_form(channel, method, tag, numbers) if broker.dialect.extensions else ())
@@ -171,8 +172,8 @@ def _wrong_form(channel: Channel, method: Method, tag: int, numbers: list[int]) 
         if multiple and len(channel.unconfirmed) == 1:
             yield Mismatch("CONFIRM-006", Shape.WRONG_ARGUMENT, detail, False, "multiple=false")
         return
-    # `batch` is the lowest that was acked directly before, with no other frame in between: it may be of one batch
-    is_lowest = min(channel.unconfirmed) >= min(numbers) and not 0 < channel.batch < tag
+    # what was acked directly before, with no other frame in between, may be of the same batch
+    is_lowest = min(channel.unconfirmed) >= min(numbers) and not 0 < channel.lowest_of_acks < tag
     if is_lowest and not multiple:
         yield Mismatch("CONFIRM-006", Shape.WRONG_ARGUMENT, detail, False, "multiple=true")
     if not method.arguments.get("requeue"):

@@ -22,7 +22,8 @@ Requirements:
   exclusive queues of the connection are already deleted when close-ok arrives. [rabbit_reader.erl:handle_method0
   connection.close; AMQP 0-9-1 class connection]
 * CONN-022: Heartbeat timeout. With negotiated heartbeat h, a client that sends nothing is disconnected (bare socket
-  close) after about 2-3 h. [rabbit_reader.erl:heartbeat; rabbit_heartbeat; AMQP 0-9-1 class connection]
+  close) after about 2-3 h. The broker sends heartbeats as well: a client that hears nothing for two intervals may give
+  it up. [rabbit_reader.erl:heartbeat; rabbit_heartbeat; AMQP 0-9-1 class connection]
 * CONN-026: Method out of turn in the handshake. Until connection.open-ok only the next step of the handshake is
   accepted, connection.close included. Anything else before tune-ok is the end without a frame; after it, a method on
   channel 0 is hard error 504 and a frame on another channel 505. [rabbit_reader.erl:handle_method0, handle_frame,
@@ -34,7 +35,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.outputs.going_on import goes_on_behind
+from amqpspec.model.outputs.going_on import end_connection_if_clear
 from amqpspec.model.outputs.malformed import malformed
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
 from amqpspec.model.outputs.replies import is_refused_by, take_expected
@@ -67,7 +68,7 @@ def observe_on_connection(broker: Broker, event: TraceEvent) -> Mismatches:
         connection.state = ConnectionState.CLOSING
         return NONE
     if event.name == "connection.close" and _may_end_for_a_channel(broker, connection):
-        goes_on_behind(broker, event)
+        end_connection_if_clear(broker, event)
         return NONE
     if connection.owed and isinstance(connection.owed[0], Expected):
         return unexpected(connection.owed[0].requirements[0], f"{event.name} in place of {connection.owed[0].method}")

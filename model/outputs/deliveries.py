@@ -63,7 +63,7 @@ from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
 from amqpspec.model.broker.message_order import priority_requirement, shows_priority
 from amqpspec.model.broker.owed import Expected, PendingGet
-from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Message, Queue
+from amqpspec.model.broker.queues import UNKNOWN_TAG, Consumer, Message, Queue
 from amqpspec.model.broker.time_to_live import BEHIND, dropped_by_fetch, is_long_over, missed
 from amqpspec.model.outputs.delivered_content import check_delivery
 from amqpspec.model.outputs.delivered_message import find, out_of_order
@@ -81,14 +81,17 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.protocol.patterns import between
+from amqpspec.model.rules.basic.consume import chosen_tags_begin
 from amqpspec.model.rules.basic.requeue import give_back, shown_by
 from amqpspec.model.rules.extensions.message_expiry import look_behind_fetch, shown_by_count
 
 
-def _named_by(broker: Broker, channel: Channel, method: Method) -> Consumer | None:
-    """The consumer that is served before its consume-ok: by that the tag is known which the broker has chosen."""
+def _learned_from(broker: Broker, channel: Channel, method: Method) -> Consumer | None:
+    """The consumer whose tag the broker has chosen and not told, as it was made with nowait (or, by a known defect, is
+    served before its consume-ok): its first delivery tells the tag, which is noted.
+    """
     tag = method.arguments["consumer_tag"]
-    if not tag.startswith(CHOSEN_TAG):
+    if not tag.startswith(chosen_tags_begin(broker)) or tag in channel.ended_consumers:
         return None
     for consumer in channel.consumers.values():
         if consumer.announced and consumer.tag.startswith(UNKNOWN_TAG):
@@ -98,14 +101,16 @@ def _named_by(broker: Broker, channel: Channel, method: Method) -> Consumer | No
 
 
 def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatches:
-    consumer = channel.consumers.get(method.arguments["consumer_tag"]) or _named_by(broker, channel, method)
+    """A basic.deliver: what is wrong with it. If nothing fatal is, the message is with the client now."""
+    tag = method.arguments["consumer_tag"]
+    consumer = channel.consumers.get(tag) or channel.may_still_be_served.get(tag)
     if consumer is None:
-        consumer = channel.may_still_be_served.get(method.arguments["consumer_tag"])
+        consumer = _learned_from(broker, channel, method)
     if consumer is None or channel.state is not ChannelState.OPEN:
         lost = lost_with_channel(broker, channel, method)
         if lost is not None:
             return check_lost_delivery(broker, channel, lost, method)
-        return nothing_explains(broker, channel, method, channel.ended_consumers.get(method.arguments["consumer_tag"]))
+        return nothing_explains(broker, channel, method, channel.ended_consumers.get(tag))
     if not consumer.announced:
         return unexpected("CONSUME-001", "basic.deliver before consume-ok")
     queue = consumer.queue
@@ -129,7 +134,7 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
         told(broker, consumer)
     beyond: Mismatches = NONE
     if not broker.has_room(consumer) and not answer(broker.hooks.may_cross_limit, broker, consumer):
-        # what the broker has done is clear; but of RabbitMQ's defects each knows how it goes on
+        # what the broker has done is clear, so judging goes on; of RabbitMQ a known defect may say how it goes on
         ends = bool(broker.dialect.extensions or consumer.timed_out)
         requirement = broken_by_delivery(broker, consumer)
         beyond = (Mismatch(requirement, Shape.UNEXPECTED, "basic.deliver beyond the limit", ends),)
@@ -178,9 +183,9 @@ def _hand_over(
     if queue.reply_address:
         channel.direct_replies += 1
         fired.append("REPLY-001")
-    if channel.direct_replies > queue.reply_address:
+    if channel.direct_replies > (1 if queue.reply_address else 0):  # one before this took a tag of the same series
         fired.append("REPLY-006")
-    if _tells_apart(message):
+    if _shows_what_is_kept(message):
         fired.append("PUBLISH-016")
     if queue.messages and not message.redelivered:
         fired.append("PUBLISH-015")
@@ -226,7 +231,7 @@ def _hand_over(
     broker.fired(*fired)
 
 
-def _tells_apart(message: Message) -> bool:
+def _shows_what_is_kept(message: Message) -> bool:
     """Does the message have more to keep than a short body?"""
     content = message.content
     return bool(content.properties) or not content.body or len(content.body) > 65536
@@ -243,7 +248,7 @@ def first_get(channel: Channel) -> PendingGet | None:
 
 
 def _range_for(broker: Broker, pending: PendingGet) -> tuple[int, int]:
-    """The ready messages that the queue may have counted for the get: none that came to it later."""
+    """The least and the most ready messages that the queue may have counted for the get: none that came later."""
     queue = pending.queue
     low, high = broker.ready_range(queue)
     later = sum(m.position >= pending.position_limit and m not in queue.unproven for m in queue.messages) if low else 0
@@ -251,6 +256,7 @@ def _range_for(broker: Broker, pending: PendingGet) -> tuple[int, int]:
 
 
 def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
+    """A basic.get-ok or basic.get-empty: what is wrong with it. If nothing fatal is, the oldest get is answered."""
     pending = first_get(channel)
     if pending is None:
         return nothing_explains(broker, channel, method, None)

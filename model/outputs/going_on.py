@@ -1,4 +1,4 @@
-"""Going on behind a frame that is wrong: where it is clear all the same in what state the broker is now.
+"""Going on after a frame that is wrong: where it is clear all the same in what state the broker is now.
 
 A broker that ends the whole connection, where an error of one of its channels was due or a consumer, or where the
 connection was to end in another way, has ended it: what it held goes back, and the other connections are not concerned.
@@ -19,8 +19,8 @@ _ENDS = ("connection.close", "connection.close-ok", "socket.closed")
 _GONE_WITH_IT = ("channel.close", "basic.consume-ok")
 
 
-def goes_on_behind(broker: Broker, event: TraceEvent) -> bool:
-    """Is it clear what the broker has done by sending that frame, which is wrong? The state is that one then."""
+def end_connection_if_clear(broker: Broker, event: TraceEvent) -> bool:
+    """If the frame, which is wrong, shows that the broker has ended the connection, end it: is that so?"""
     if event.channel or event.name not in ("connection.close", "socket.closed"):
         return False
     connection = broker.connections.get(event.connection)

@@ -10,7 +10,7 @@ channels meanwhile, each of which has a writer of its own (rabbit_writer): the l
 Requirements:
 
 * CANCEL-007: Server cancel on queue deletion. When a consumed queue is deleted (by any connection), every consumer on a
-  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of
+  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it after that. Consumers of
   other queues go on. [RabbitMQ guide: consumer cancel notification]
 * CHAN-016: The end of a channel requeues and cancels. When a channel ends, by an error or by the client's
   channel.close, its consumers disappear and its unacked messages are requeued (redelivered=true). When the server

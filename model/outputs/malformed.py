@@ -4,7 +4,7 @@ Requirements:
 
 * SERVER-002: The server's frames can be read. All that the server sends are frames as the specification defines them:
   of a known type, of the size that they say and no larger than was agreed, with their last octet, contents whole and in
-  their order, and a method with all of its arguments and nothing behind them. [AMQP 0-9-1 sections 4.2.1, grammar;
+  their order, and a method with all of its arguments and nothing after them. [AMQP 0-9-1 sections 4.2.1, grammar;
   4.2.3, general frame format; 4.2.4, method payloads; 4.2.5, data fields]
 """
 

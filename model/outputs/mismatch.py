@@ -10,7 +10,9 @@ from amqpspec.model.promises.verdict import Shape
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """One difference. `fatal`: the model cannot say in what state the broker is now, and judging ends here."""
+    """One difference. `fatal`: the rules say of no state that it is the broker's now. Judging ends there, unless a
+    known defect or `model.outputs.going_on` gives the state.
+    """
 
     requirement: str
     shape: Shape
@@ -25,7 +27,7 @@ class Mismatch:
     about: Any = None
     #: name of the known defect that explains it, for those who know any (`model.judging.known_outputs`)
     defect: str = ""
-    #: the broker does so wherever this comes up: an explanation by which it is wrong so only is the likeliest
+    #: the broker makes this mistake each time: an explanation is no less likely by it
     is_habit: bool = False
 
 

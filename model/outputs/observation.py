@@ -30,8 +30,8 @@ def observe(broker: Broker, event: TraceEvent) -> Mismatches:
     After a fatal mismatch the state is unchanged, except for harmless bookkeeping; after others it is the state that
     the right frame would have led to.
 
-    A method that goes on behind its last argument is a failure by that (`model.outputs.malformed`). What else is
-    wrong with its arguments is no other one: who writes a flag as two octets sends both.
+    A method that goes on after its last argument is a failure of its own (`model.outputs.malformed`). Wrong arguments
+    of it have the same cause, and are not reported: a flag that is written as two octets makes both.
     """
     mismatches = _observe(broker, event)
     if mismatches and OCTETS_BEHIND in event.arguments:
@@ -53,7 +53,7 @@ def _observe(broker: Broker, event: TraceEvent) -> Mismatches:
             return NONE
     if method == "basic.ack" or method == "basic.nack":
         return observe_confirm(broker, channel, event)
-    channel.batch = 0
+    channel.lowest_of_acks = 0
     if method == "basic.deliver":
         return observe_deliver(broker, channel, event)
     if method == "basic.get-ok" or method == "basic.get-empty":

@@ -8,7 +8,7 @@ Requirements:
 * CANCEL-002: No server cancel for client cancel. A client-initiated cancel never causes a server-sent basic.cancel.
   [RabbitMQ guide: consumer cancel notification]
 * CANCEL-007: Server cancel on queue deletion. When a consumed queue is deleted (by any connection), every consumer on a
-  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of
+  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it after that. Consumers of
   other queues go on. [RabbitMQ guide: consumer cancel notification]
 * CANCEL-010: Without the capability. Nothing is sent when the queue is deleted; the consumer is silently gone; a later
   cancel of its tag gets cancel-ok. [RabbitMQ guide: consumer cancel notification]
@@ -101,7 +101,7 @@ HARMLESS = frozenset(
 _OF_THE_CAUSE = ("class_id", "method_id")
 
 CONFIRMS = ("basic.ack", "basic.nack")
-#: What a channel sends only where it owes it. basic.get-ok is no such one: a judge may go on from a wrong one.
+#: Frames that a channel sends only if they are owed. basic.get-ok is left out: judging can go on after a wrong one.
 ASKED_FOR = frozenset(name for name in METHOD_IDS if name.endswith("-ok")) - {"basic.get-ok"} | {
     "basic.get-empty", *CONFIRMS
 }  # fmt: skip
@@ -109,7 +109,7 @@ ASKED_FOR = frozenset(name for name in METHOD_IDS if name.endswith("-ok")) - {"b
 #: What is wrong with a number that takes in what is not acknowledged.
 WITH_UNACKNOWLEDGED = "message-count with the unacknowledged"
 
-#: What a frame breaks that nothing asked for.
+#: The requirement that an unsolicited frame breaks.
 UNSOLICITED = {
     "basic.cancel": "CANCEL-002",
     "basic.return": "PUBLISH-008",
@@ -123,7 +123,9 @@ UNSOLICITED = {
 
 
 def observe_reply(broker: Broker, channel: Channel, method: Method) -> Mismatches:
-    """The first owed frame of its lane that this is; of several lanes, the one whose frame it fits."""
+    """Match the frame with an owed one. Frames of one lane come in order; lanes have no order among each other
+    (`Expected.lane`). Gives what is wrong.
+    """
     lanes: set[str] = set()
     found: Expected | None = None
     for owed in channel.owed:
@@ -147,8 +149,8 @@ def observe_reply(broker: Broker, channel: Channel, method: Method) -> Mismatche
 
 
 def is_unasked(broker: Broker, event: TraceEvent) -> bool:
-    """Is it a reply of a channel that owes no such one, or the confirm of a publish that is to come? Then what asks for
-    it has not been processed yet.
+    """Is it a reply that the channel does not owe, or the confirm of a number above its publishes? Then it answers an
+    input that the model has not processed yet.
     """
     if event.name not in ASKED_FOR or not event.channel:
         return False
@@ -167,7 +169,7 @@ def is_unasked(broker: Broker, event: TraceEvent) -> bool:
 
 
 def fits(expected: Expected, event: TraceEvent) -> bool:
-    """Do the arguments agree that cannot be wrong without leaving the state in doubt?"""
+    """Do all arguments match, but for those that can be wrong without leaving the state in doubt (`HARMLESS`)?"""
     for name, value in expected.arguments.items():
         if name not in HARMLESS and not matches(value, event.arguments.get(name)):
             return False
@@ -175,6 +177,9 @@ def fits(expected: Expected, event: TraceEvent) -> bool:
 
 
 def take_expected(broker: Broker, holder: Channel | Connection, expected: Expected, event: TraceEvent) -> Mismatches:
+    """The owed frame has come: gives in what it differs. Unless that is fatal, it is owed no more, and its effect comes
+    about; where it is, nothing changes.
+    """
     wrong: Mismatches = NONE
     for name, value in expected.arguments.items():
         observed = event.arguments.get(name)
@@ -192,7 +197,7 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
         if is_habit:
             requirement, detail = "QUEUE-001", f"{event.name} {WITH_UNACKNOWLEDGED}"
         elif counts is not None and not broker.dialect.extensions:
-            # as RabbitMQ's numbers are looked at one by one
+            # one cause for all wrong numbers of the queue; RabbitMQ is judged number by number
             counts.queue.miscounted = counts.queue.miscounted or requirement
         fatal = name not in HARMLESS
         if _has_another_cause(broker, name, observed, wrong):
@@ -234,15 +239,15 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
 
 def _has_another_cause(broker: Broker, name: str, observed: Any, wrong: Mismatches) -> bool:
     """Of a close with another code: is it about another method as well? What was to be refused is not, and what came
-    behind it is. RabbitMQ's own dialects are looked at argument by argument.
+    after it is. RabbitMQ's own dialects are looked at argument by argument.
     """
     another_code = any(each.argument == "reply_code" for each in wrong)
     return not broker.dialect.extensions and another_code and name in _OF_THE_CAUSE and bool(observed)
 
 
 def counts_unacknowledged(broker: Broker, queue: Queue, right: Any, observed: Any, more: int = 0) -> bool:
-    """Is the number wrong because it takes in what is delivered and not acknowledged? That is one cause, wherever it
-    shows, but of RabbitMQ, whose numbers are looked at one by one. `more`: perhaps so many besides.
+    """Is the number wrong because it counts what is delivered and not acknowledged? That is one cause, wherever it
+    shows; RabbitMQ is judged number by number. `more`: so many further deliveries may be counted.
     """
     if broker.dialect.extensions or not isinstance(observed, int):
         return False

@@ -1,10 +1,10 @@
 """Whose turn it is: may this consumer be handed that message, or somebody else (areas SAC and PRIORITY)?
 
 The broker decides when a message is ready at the queue; the client sees it later, in any order between channels. So
-only what is certain counts against a delivery. Room that came by a settlement is not certain before all is at rest: one
-that settles for several consumers reaches the queue consumer by consumer (rabbit_channel:foreach_per_queue), and with
-room unsaid for the second the first is served whatever its priority. What else is ready may be on its way to those
-who seem to have been passed over.
+only what is certain counts against a delivery. Room that a settlement makes is not certain before all is at rest. A
+settlement for several consumers reaches the queue consumer by consumer (rabbit_channel:foreach_per_queue): as long as
+the queue knows of the first one's room only, it serves that one whatever its priority. Other ready messages may be on
+their way to consumers that seem to have been passed over.
 
 Requirements:
 
@@ -76,7 +76,7 @@ def is_out_of_turn(broker: Broker, queue: Queue, consumer: Consumer) -> bool:
 
 
 def _serves_in_turn(broker: Broker) -> bool:
-    """Whom a queue serves is in no text: only who announces priorities promises that consumers take turns."""
+    """Do consumers take turns? Only a broker with consumer priorities promises that; the text does not."""
     return broker.dialect.has("consumer_priorities")
 
 
@@ -159,8 +159,7 @@ def note_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Message
 def turns_come_to_rest(broker: Broker) -> None:
     """Nothing is under way: the queues know of all that was settled, and their consumers of all that was theirs."""
     for queue in broker.queues.values():
-        if len(queue.consumers) > 1:
-            queue.seat.former = None
+        queue.seat.former = None
         for consumer in queue.consumers:
             consumer.is_doubtful = False
 

@@ -140,7 +140,7 @@ class Dialect:
     ends_silently_without_frame_end: bool
     #: octets of the largest body (`max_message_size` in rabbit's environment, rabbit_channel:check_msg_size)
     max_message_size: int
-    #: user-id is checked before expiration, CC and BCC, and not behind them (rabbit_channel, basic.publish)
+    #: user-id is checked before expiration, CC and BCC, and not after them (rabbit_channel, basic.publish)
     user_id_checked_first: bool
     #: a header 1 equals a binding's argument 1.0 (rabbit_exchange_type_headers: `==` up to 3, `=:=` later)
     headers_numbers_by_value: bool

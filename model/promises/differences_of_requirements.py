@@ -30,7 +30,7 @@ REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
         "CHAN-015": _defect("0-9-1 section 4.2.6: badly formatted content is a connection exception; mended in 4.2.6"),
         "CLUSTER-003": _change("release notes of 4.3.0"),
         "CONN-021": _free("no text says when a lost connection is noticed", allowed_by="the requirement allows both"),
-        "CONSUME-004": _defect("0-9-1 basic.consume: each is answered, and a tag is free again behind cancel-ok"),
+        "CONSUME-004": _defect("0-9-1 basic.consume: each is answered, and a tag is free again after cancel-ok"),
         "CONSUME-005": _defect("0-9-1 basic.consume and basic.cancel: each is answered"),
         "CONSUME-008": _defect("0-9-1 basic.consume, exclusive"),
         "CONSUME-016": _defect("guide: consumer-prefetch, a limit for each new consumer on the channel"),
@@ -45,6 +45,9 @@ REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
             " (guide: amqp-0-9-1-errata has one 64-bit number)"
         ),
         "PUBLISH-018": _defect("0-9-1 section 3.1.3.4: the same value is equal"),
+        "QOS-005": _defect("0-9-1 basic.qos: the prefetch-count is ignored if no-ack is set"),
+        "QOS-010": _defect("guide: consumer-prefetch: the two limits are independent of each other"),
+        "QOS-013": _defect("guide: consumer-prefetch: limits are on unacknowledged messages"),
         "QUEUE-013": _defect("a wrong argument is a soft 406 in all cases but these"),
         "QUEUE-026": _defect("0-9-1 queue.declare-ok, consumer-count: active consumers"),
         "QUEUE-029": _defect("0-9-1 section 1.7.2.9: a deleted queue is gone, its name free"),

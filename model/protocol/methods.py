@@ -6,7 +6,7 @@ broker speak in these; only `targets.codec.methods_codec` knows octets.
 
 Argument names are those of the AMQP 0-9-1 method fields with underscores (`delivery_tag`, `no_ack`, `nowait`,
 `reply_code`, `class_id`); reserved fields are left out. A field that is not in `arguments` has its zero value. A
-received method that goes on behind its last argument, as none may, has these octets in `octets_behind` (64 at most).
+received method that goes on after its last argument, as none may, has these octets in `octets_behind` (64 at most).
 
 What is not a method is an event of another type, with names that begin otherwise (`event_of` gives the right one).
 Octets are hexadecimal text everywhere. A `SocketEvent` is what becomes of the TCP connection:
@@ -26,7 +26,7 @@ the target was given are `***` in them; what stands there in clear is no secret 
 A `RawFrame` is a single frame that is not one of the method frame, content header and bodies of one whole method; a
 client sends them on purpose, and a server's decoder gives them for what it cannot put together:
 
-* `frame.method` (`class_id`, `method_id`, `payload`: the octets behind these two): a method that does not exist, or
+* `frame.method` (`class_id`, `method_id`, `payload`: the octets after these two): a method that does not exist, or
   whose arguments cannot be decoded (`fault` says what in them is wrong: "table", "text");
 * `frame.header` (`class_id`, 60 if left out, `weight`, `body_size`, `payload`: property flags and list; `0000` if left
   out; where these can be read, `properties` has them);
@@ -204,7 +204,7 @@ SYNCHRONOUS_METHODS = frozenset(name.removesuffix("-ok") for name in METHOD_IDS 
     "connection.start", "connection.secure", "connection.tune",
 }  # fmt: skip
 
-#: The argument of a received method that has octets behind its last one.
+#: The argument of a received method that has octets after its last one.
 OCTETS_BEHIND = "octets_behind"
 
 #: Methods that carry content.

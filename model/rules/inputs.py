@@ -51,7 +51,7 @@ def process(broker: Broker, event: Input, credit: str = "") -> None:
     """Process one input, or what the broker does by itself; the state changes at once. Never raises for anything that a
     client can send.
 
-    `credit`: `Broker.credit`.
+    `credit`: see `Bookkeeping.credit`.
     """
     broker.stamp += 1
     broker.bookkeeping.credit = credit

@@ -13,7 +13,7 @@ from tests.corpus.expectations import judge_recording, recordings
 
 
 def test_silence_is_never_right_where_something_is_certainly_owed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behind each frame of recordings."""
+    """After each frame of recordings."""
     looked_at: Counter[bool] = Counter()
     sent, received = Acceptor.sent, Acceptor.received
 

@@ -247,7 +247,7 @@ def _name(frame: bytes) -> str:
 
 
 def _whole_frames(waiting: bytearray) -> list[tuple[bytes, bytes]]:
-    """Taken off the beginning: each frame, and the header and body frames that have come right behind it."""
+    """Taken off the beginning: each frame, and the header and body frames that have come right after it."""
     found: list[tuple[bytes, bytes]] = []
     while len(waiting) >= 7:
         end = 8 + int.from_bytes(waiting[3:7], "big")

@@ -33,7 +33,7 @@ PATIENT_DEADLINE = "5"
 
 @dataclass(frozen=True)
 class Made:
-    """An attack that was made on a run; behind the run its trace was judged again."""
+    """An attack that was made on a run; after the run its trace was judged again."""
 
     strikes: int
     outcome: Outcome

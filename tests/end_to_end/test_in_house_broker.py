@@ -22,7 +22,7 @@ from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "in-house-broker.md").read_text(encoding="utf-8")
-#: A file of the page: its name, at the end of a paragraph, and the block behind it.
+#: A file of the page: its name, at the end of a paragraph, and the block after it.
 FILES = dict(re.findall(r"`([\w.]+)`[^`\n]*:\n\n```\w+\n(.*?)```", PAGE, re.DOTALL))
 COMMANDS = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
 

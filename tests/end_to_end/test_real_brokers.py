@@ -143,7 +143,7 @@ def test_garagemq_is_got_through(garagemq: DockerBroker, tmp_path: Path) -> None
 
 
 def test_broker_j_is_held_to_the_text(broker_j: DockerBroker, tmp_path: Path) -> None:
-    """It ends connections where channels should end, and counts what is not acknowledged: judging goes on behind that.
+    """It ends connections where channels should end, and counts what is not acknowledged: judging goes on after that.
 
     None of what it is blamed for is a collision with the suite, whose own channel is within the 256 that it allows.
     """

@@ -126,7 +126,7 @@ class Timed:
         return self
 
     def in_vain(self, until: float) -> Self:
-        """Nothing comes until then, nor long behind that."""
+        """Nothing comes until then, nor long after that."""
         self.wait(until)
         if self.acceptor.owes():
             self.acceptor.overdue()

@@ -92,7 +92,7 @@ LAST = b"that was all"
 
 @contextmanager
 def capturing(port: int, file: Path) -> Iterator[None]:
-    """tcpdump on the loopback interface; all that went over it is in the file behind the block."""
+    """tcpdump on the loopback interface; after the block the file has all that went over it."""
     program = shutil.which("tcpdump", path=PATH)
     if program is None:
         cannot_capture("tcpdump is not installed")

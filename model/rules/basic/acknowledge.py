@@ -20,16 +20,16 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.basic.settlement import Wording, settle
+from amqpspec.model.rules.basic.settlement import SettlementRequirements, settle
 
-ACK = Wording(single="ACK-001", several="ACK-002", everything="ACK-003", nothing="ACK-003")
+ACK = SettlementRequirements(single="ACK-001", several="ACK-002", everything="ACK-003", nothing="ACK-003")
 #: has no `multiple`
-REJECT = Wording("ACK-013", "ACK-013", "ACK-013", "ACK-013")
+REJECT = SettlementRequirements("ACK-013", "ACK-013", "ACK-013", "ACK-013")
 
 
 def ack(broker: Broker, channel: Channel, method: Method) -> None:
     """ACK-001, ACK-002, ACK-003: no reply; the messages are gone, and their consumers have room for more."""
-    settle(broker, channel, method, ACK, Ruling(Outcome.DONE))
+    settle(broker, channel, method, ACK, Ruling(Outcome.ACKNOWLEDGED))
 
 
 def reject(broker: Broker, channel: Channel, method: Method) -> None:

@@ -2,10 +2,11 @@
 
 The step is `Broker.remove_consumer`: what the consumer holds stays with its channel, and can be settled there as before
 (`model.rules.basic.settlement`); it goes on counting where the channel has a limit of its own (`model.broker.limits`).
-The queue's next message goes to another consumer with room (`model.broker.dispatch`); where only one is served, the
-next in line is from now on (`model.broker.dispatch.elect`). A new consumer of the tag has all its room (CONSUME-016).
-To settle later what the former one holds gives room to nobody at its queue, only to those that share a limit with the
-channel. The end of a queue, with which its consumers end, is `Broker.delete_queue`.
+The queue's next message goes to another consumer with room (`model.broker.dispatch`); where only one is active, the
+next one becomes active now (`model.broker.dispatch.elect`). A new consumer of the same tag has its whole limit
+(CONSUME-016). When the client later settles what the cancelled one holds, no consumer of that queue gets room by it,
+but for those that share a limit with the channel. The end of a queue, with which its consumers end, is
+`Broker.delete_queue`.
 
 Requirements:
 
@@ -19,15 +20,16 @@ Requirements:
 * CANCEL-004: Cancel after server cancel. Cancelling a consumer the server already cancelled (queue deleted) is answered
   with cancel-ok. [RabbitMQ guide: consumer cancel notification]
 * CANCEL-007: Server cancel on queue deletion. When a consumed queue is deleted (by any connection), every consumer on a
-  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of
+  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it after that. Consumers of
   other queues go on. [RabbitMQ guide: consumer cancel notification]
 * CANCEL-008: nowait is true. Server-sent basic.cancel always has nowait=true: the client must not answer.
   [rabbit_channel.erl:cancel_consumer]
-* CANCEL-009: Answering with cancel-ok. A client that answers a server-sent basic.cancel with basic.cancel-ok: an
-  unhandled method (503) up to 4.2; accepted from 4.3, whether the consumer lives still or not. One that answers nothing
-  ends the consumer or is ignored. No text says which, so either is right of any version, but of one that announces
-  accept_consumer_cancel_ok. In rabbitmq-3: 503. In rabbitmq-4.0: 503. In rabbitmq-4.3: accepted.
-  [rabbit_channel.erl:basic.cancel_ok; consumer_timeout_SUITE of 4.3.7 (unsolicited_cancel_ok_keeps_active_consumer)]
+* CANCEL-009: Answering with cancel-ok. A client answers a server-sent basic.cancel with basic.cancel-ok: an unhandled
+  method (503) up to 4.2; accepted from 4.3, whether the consumer is still there or not. No text says which, so either
+  is right of any version, but of one that announces accept_consumer_cancel_ok. A basic.cancel-ok without a basic.cancel
+  before it ends the consumer of that tag or is ignored: either is right. In rabbitmq-3: 503. In rabbitmq-4.0: 503. In
+  rabbitmq-4.3: accepted. [rabbit_channel.erl:basic.cancel_ok; consumer_timeout_SUITE of 4.3.7
+  (unsolicited_cancel_ok_keeps_active_consumer)]
 * CANCEL-010: Without the capability. Nothing is sent when the queue is deleted; the consumer is silently gone; a later
   cancel of its tag gets cancel-ok. [RabbitMQ guide: consumer cancel notification]
 * CANCEL-011: Order delete-ok / cancel on one channel. Deleting the queue from the channel that consumes it: DeleteOk
@@ -47,9 +49,11 @@ Requirements:
   2.2.1 (a request is answered); rabbit_channel:handle_cast {command,consume_ok}]
 * CONSUME-016: A tag that is used again is a new consumer. After a consumer was cancelled its tag is free (CONSUME-003).
   A consumer made with it is a new one: its prefetch limit counts its own deliveries, not those that the old one left
-  unacknowledged. In rabbitmq-3: broken: on quorum queues the old deliveries are counted on. In rabbitmq-4.0: broken: on
-  quorum queues the old deliveries are counted on. In rabbitmq-4.3: broken: on quorum queues the old deliveries are
-  counted on. [RabbitMQ guide: consumer prefetch (a limit for each new consumer); v4.3.5 rabbit_fifo:merge_consumer]
+  unacknowledged. In rabbitmq-3: broken: on quorum queues the old deliveries count; on classic queues and streams the
+  new consumer gets more room when they are settled. In rabbitmq-4.0: broken: on quorum queues the old deliveries count;
+  on classic queues and streams the new consumer gets more room when they are settled. In rabbitmq-4.3: broken: on
+  quorum queues the old deliveries count; on classic queues and streams the new consumer gets more room when they are
+  settled. [RabbitMQ guide: consumer prefetch (a limit for each new consumer); v4.3.5 rabbit_fifo:merge_consumer]
 * PRIORITY-001: Higher priority served first. A ready message goes to a consumer of the highest priority that has room;
   to those of a lower one only when all of a higher one are full. Without x-priority it is 0, and it may be negative.
   What settles for several consumers at once makes room for one after another, and may serve any of them in between.
@@ -106,8 +110,9 @@ _ENDED_BY_BROKER = frozenset({"CANCEL-007", "CANCEL-018"})
 
 
 def cancel(broker: Broker, channel: Channel, method: Method) -> None:
-    """CANCEL-001, CANCEL-003, CANCEL-004: always answered, known tag or not. The place of the consumer is taken at once
-    (SAC-002, PRIORITY-001), though it holds deliveries; limits that are shared go on counting these (QOS-008, QOS-016).
+    """CANCEL-001, CANCEL-003, CANCEL-004: answered with cancel-ok, known tag or not, unless the client said nowait.
+    Another consumer may be served at once (SAC-002, PRIORITY-001), though this one still holds deliveries; limits that
+    are shared go on counting these (QOS-008, QOS-016).
     """
     tag = method.arguments.get("consumer_tag", "")
     consumer = channel.consumers.get(tag)
@@ -120,7 +125,7 @@ def cancel(broker: Broker, channel: Channel, method: Method) -> None:
         if not consumer.announced:
             requirements = ("CONSUME-005", "CANCEL-001")
         if _is_told(broker, channel):
-            # it would be told of any other end of its consumer
+            # the client has the capability, so it is told of each other end of a consumer
             requirements += ("CANCEL-002",)
         if consumer.timed_out:
             requirements = ("TIMEOUT-015", *requirements)
@@ -135,12 +140,12 @@ def cancel(broker: Broker, channel: Channel, method: Method) -> None:
             lane = f"{CANCELLING}{consumer.queue.name}"
             broker.touch(channel, consumer.queue)
             if consumer.queue in broker.deliverable and broker.has_room(consumer):
-                # what it was handed before may come behind what the next one is handed on another channel; without a
-                # cancel-ok nothing tells which message was the last
+                # what was sent to it before the cancel may be read after what another channel is sent later; without a
+                # cancel-ok nothing marks the last one
                 channel.may_still_be_served[tag] = consumer
         has_recalled = recall(broker, consumer)
         if has_recalled:
-            # it may have come before cancel-ok just as well, where it is read behind what others were handed later
+            # it may have come before cancel-ok just as well, where it is read after what others were handed later
             channel.may_still_be_served[tag] = consumer
         broker.remove_consumer(consumer, "CANCEL-001")
         if consumer.queue.type is QueueType.QUORUM and not has_recalled:
@@ -150,7 +155,7 @@ def cancel(broker: Broker, channel: Channel, method: Method) -> None:
         requirements = ("CANCEL-004",) if _is_told(broker, channel) else ("CANCEL-010",)
         notice, later = _notice(channel, tag), _announced_later(channel, tag)
         if notice is not None:
-            # it is told before it is answered
+            # basic.cancel is sent before cancel-ok
             lane = notice.lane
             requirements = (notice.crossing, *requirements) if notice.crossing else requirements
         elif later is not None and _is_told(broker, channel):
@@ -174,7 +179,7 @@ def _notice(channel: Channel, tag: str) -> Expected | None:
 
 
 def _announced_later(channel: Channel, tag: str) -> tuple[Expected, tuple[str, ...], str] | None:
-    """The delete-ok behind which the consumer's notice will be owed (CANCEL-011), who else is told, and crossing."""
+    """The delete-ok after which the consumer's notice will be owed (CANCEL-011), who else is told, and crossing."""
     for owed in channel.owed:
         if isinstance(owed, Expected) and isinstance(owed.effect, DeletionAnswered) and tag in owed.effect.tags:
             return owed, tuple(other for other in owed.effect.tags if other != tag), owed.effect.crossing
@@ -215,7 +220,9 @@ def withdraw_notice(broker: Broker, method: Method) -> None:
 
 
 def client_cancel_ok(broker: Broker, channel: Channel, method: Method) -> None:
-    """CANCEL-009: from 4.3 it ends the consumer, if there is one (rabbit_channel:handle_method basic.cancel_ok)."""
+    """CANCEL-009: from 4.3 it ends the consumer, if there is one (rabbit_channel:handle_method basic.cancel_ok). It may
+    be ignored as well (`model.judging.alternatives_of_timeouts`).
+    """
     if not broker.dialect.client_cancel_ok:
         raise ProtocolError("CANCEL-009", 503, "unimplemented method")
     broker.fired("CANCEL-009")

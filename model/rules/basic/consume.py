@@ -3,7 +3,7 @@
 Requirements:
 
 * CANCEL-007: Server cancel on queue deletion. When a consumed queue is deleted (by any connection), every consumer on a
-  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it behind that. Consumers of
+  capable connection gets basic.cancel(tag, nowait=true), once; nothing is delivered to it after that. Consumers of
   other queues go on. [RabbitMQ guide: consumer cancel notification]
 * CANCEL-013: Tag free after server cancel. After a server cancel due to deletion the tag can be reused on the channel
   at once. [rabbit_channel.erl:cancel_consumer maps:remove]
@@ -18,17 +18,20 @@ Requirements:
 * CONSUME-007: Exclusive consumer, classic. exclusive=true with any other consumer, or any consume while an exclusive
   consumer exists, is 403. [rabbit_amqqueue_process:check_exclusive_access; AMQP 0-9-1 basic.consume]
 * CONSUME-008: Exclusive consumer, quorum and stream. An exclusive consumer is the only one: a consume with
-  exclusive=true beside another consumer, or any consume beside an exclusive one, is refused. In rabbitmq-3: broken:
-  ignored, consume-ok for every consumer. In rabbitmq-4.0: broken: ignored, consume-ok for every consumer. In
-  rabbitmq-4.3: broken: ignored, consume-ok for every consumer. [rabbit_quorum_queue:consume; AMQP 0-9-1 basic.consume]
+  exclusive=true beside another consumer, or any consume beside an exclusive one, is refused. On a queue with
+  x-single-active-consumer the flag is ignored. In rabbitmq-3: broken: ignored, consume-ok for every consumer. In
+  rabbitmq-4.0: broken: ignored, consume-ok for every consumer. In rabbitmq-4.3: broken: ignored, consume-ok for every
+  consumer. [rabbit_quorum_queue:consume; AMQP 0-9-1 basic.consume]
 * CONSUME-009: Exclusive consume on a classic SAC queue. exclusive=true on a queue with x-single-active-consumer is 403.
   [rabbit_amqqueue_process]
 * CONSUME-010: no_local ignored. no_local=true has no effect. [rabbit_channel.erl]
 * CONSUME-016: A tag that is used again is a new consumer. After a consumer was cancelled its tag is free (CONSUME-003).
   A consumer made with it is a new one: its prefetch limit counts its own deliveries, not those that the old one left
-  unacknowledged. In rabbitmq-3: broken: on quorum queues the old deliveries are counted on. In rabbitmq-4.0: broken: on
-  quorum queues the old deliveries are counted on. In rabbitmq-4.3: broken: on quorum queues the old deliveries are
-  counted on. [RabbitMQ guide: consumer prefetch (a limit for each new consumer); v4.3.5 rabbit_fifo:merge_consumer]
+  unacknowledged. In rabbitmq-3: broken: on quorum queues the old deliveries count; on classic queues and streams the
+  new consumer gets more room when they are settled. In rabbitmq-4.0: broken: on quorum queues the old deliveries count;
+  on classic queues and streams the new consumer gets more room when they are settled. In rabbitmq-4.3: broken: on
+  quorum queues the old deliveries count; on classic queues and streams the new consumer gets more room when they are
+  settled. [RabbitMQ guide: consumer prefetch (a limit for each new consumer); v4.3.5 rabbit_fifo:merge_consumer]
 * REPLY-005: The tag of a reply consumer is taken. A basic.consume with the tag of the channel's reply consumer is
   refused with a hard 530, as for any other consumer's. In rabbitmq-3: broken: two consumers have one tag. In
   rabbitmq-4.0: broken: two consumers have one tag. In rabbitmq-4.3: broken: two consumers have one tag.
@@ -78,7 +81,7 @@ made: Step[Broker, Channel, Consumer] = Step()
 
 
 def consume(broker: Broker, channel: Channel, method: Method) -> None:
-    """rabbit_channel:handle_method basic.consume; the tag is looked at before the queue."""
+    """rabbit_channel:handle_method basic.consume. The tag is checked before the queue is looked for."""
     arguments = method.arguments
     name = shortcut(broker, channel, arguments.get("queue", ""))
     tag = arguments.get("consumer_tag", "")
@@ -128,15 +131,15 @@ def consume(broker: Broker, channel: Channel, method: Method) -> None:
         channel,
         method,
         "basic.consume-ok",
-        {"consumer_tag": Generated(_chosen_tag(broker), broker.serial, taken) if generated else tag},
+        {"consumer_tag": Generated(chosen_tags_begin(broker), broker.serial, taken) if generated else tag},
         requirement,
         lane=f"queue {queue.name}",
         effect=ConsumerAnnounced(consumer),
     )
 
 
-def _chosen_tag(broker: Broker) -> str:
-    """What begins the tags that the broker makes up."""
+def chosen_tags_begin(broker: Broker) -> str:
+    """What the tags that the broker chooses begin with."""
     return "" if broker.dialect.text.any_generated_tag else CHOSEN_TAG
 
 
@@ -172,7 +175,7 @@ def _check_exclusive(broker: Broker, channel: Channel, queue: Queue, exclusive: 
         if answered(broker.hooks.heeds_exclusive, broker, queue) is False:
             return
         if queue.single_active_consumer:
-            return  # the seat of the active consumer is what exclusiveness would give (CONSUME-009)
+            return  # not refused: only one consumer is active anyway
     elif queue.single_active_consumer and exclusive:
         requirement = "CONSUME-009"
         raise _in_exclusive_use(broker, channel, queue, requirement)

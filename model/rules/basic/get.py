@@ -25,6 +25,7 @@ from amqpspec.model.rules.common.permission import check_read
 
 
 def get(broker: Broker, channel: Channel, method: Method) -> None:
+    """GET-001: get-ok with the first ready message or get-empty is owed: `model.outputs` says which when it comes."""
     name = shortcut(broker, channel, method.arguments.get("queue", ""))
     check_read(broker, channel, name, "queue")
     queue = find_queue(broker, channel, name, "GET-002")

@@ -5,7 +5,8 @@ Requirements:
 * PUBLISH-011: CC/BCC headers. CC and BCC (arrays of strings) add routing keys; BCC is removed before delivery, CC is
   kept; each queue gets one copy; delivered routing_key is the primary one. Wrong type is 406.
   [rabbit_basic/mc_amqpl:routing_keys]
-* PUBLISH-012: user-id. user_id property must equal the connection user, else 406. [rabbit_access_control:check_user_id]
+* PUBLISH-012: user-id. user_id property must equal the connection user, else 406. A user with the tag impersonator may
+  name any. [rabbit_access_control:check_user_id]
 * PUBLISH-013: Max message size. Body larger than max_message_size is 406 after the content was received. In rabbitmq-3:
   default limit 128 MiB (16 MiB+1 accepted). In rabbitmq-4.0: default 16 MiB. In rabbitmq-4.3: default 16 MiB.
   [rabbit_channel.erl:check_msg_size]
@@ -74,7 +75,7 @@ def further_keys(broker: Broker, content: Content, among: tuple[str, ...] = KEY_
 
 
 def check_user_id(broker: Broker, channel: Channel, content: Content) -> None:
-    """PUBLISH-012; rabbit_access_control:check_user_id. A user that is not known may call itself anything."""
+    """PUBLISH-012; rabbit_access_control:check_user_id. Not checked where the user of the connection is not known."""
     claimed = content.properties.get("user_id")
     actual = broker.connections[channel.connection].user
     if claimed is None or not actual:

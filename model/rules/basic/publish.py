@@ -19,8 +19,8 @@ Requirements:
   [rabbit_channel.erl:check_internal_exchange]
 * PUBLISH-001: Publish to a missing exchange. 404 soft error; the message is lost, no return, no confirm for it.
   [rabbit_channel.erl:basic.publish lookup_or_die; AMQP 0-9-1 basic.publish]
-* PUBLISH-007: Mandatory and unroutable. A mandatory message that no queue takes comes back as basic.return with code
-  312, text NO_ROUTE, original exchange and routing key, same properties and body. In amqp-0-9-1: as stated, in any
+* PUBLISH-007: Mandatory and unroutable. A mandatory message that is routed to no queue comes back as basic.return with
+  code 312, text NO_ROUTE, original exchange and routing key, same properties and body. In amqp-0-9-1: as stated, in any
   words. [rabbit_channel.erl:basic_return; AMQP 0-9-1 basic.publish]
 * PUBLISH-008: Mandatory and routed. A message routed to at least one queue is never returned, even if the queue later
   rejects it (reject-publish) or drops it. [rabbit_channel.erl:process_routing_mandatory]
@@ -60,7 +60,9 @@ WATCHED = 4
 
 
 def publish(broker: Broker, channel: Channel, method: Method) -> None:
-    """Route to every queue once; return what nobody takes if asked to; owe the confirm (CONFIRM-002)."""
+    """Route the message to each matching queue once. A mandatory one that is routed to no queue is returned. A confirm
+    is owed (CONFIRM-002).
+    """
     arguments = method.arguments
     immediate = bool(arguments.get("immediate"))
     if immediate and not broker.dialect.text.immediate_is_known:
@@ -117,7 +119,7 @@ def deliver(broker: Broker, channel: Channel, publication: Publication) -> tuple
 
 
 def return_at_once(broker: Broker, channel: Channel, publication: Publication) -> None:
-    """What no queue takes comes back before the transaction is over, of which the text says nothing."""
+    """What is routed to no queue comes back before the transaction is over; the text says nothing of when."""
     channel.owed.append(_returned(broker, channel, publication))
     broker.debtors[channel.key] = None
 

@@ -1,8 +1,8 @@
 """Chapter basic, qos (0-9-1 section 1.8.3.3; area QOS): the limits that consumers, channels and connections carry.
 
-The text reads `global` as false: the channel's limit, true: the connection's. RabbitMQ reads it its own way (guide:
-consumer prefetch): false is a limit for each consumer made later, true one for the channel; from 4.3 on true is read as
-false (rabbit_channel:is_global_qos_permitted).
+In the text global=false sets the limit of the channel, global=true that of the connection. In RabbitMQ (guide: consumer
+prefetch) false sets a limit for each consumer made later, and true that of the channel; from 4.3 on true means false
+(rabbit_channel:is_global_qos_permitted).
 
 Requirements:
 
@@ -16,8 +16,8 @@ Requirements:
   qos(n,global=false), qos-ok is sent, no error. [rabbit_channel.erl:is_global_qos_permitted]
 * QOS-010: Both limits together. qos(p,false) and qos(c,true) are enforced independently, in whatever order they come; a
   consumer gets messages only if neither is reached. From 4.3 on there is one limit, and the last call sets it. In
-  rabbitmq-4.0: a=2,b=1; after ack a gets 1. In rabbitmq-4.3: last call wins: per-consumer 3. [RabbitMQ guide: consumer
-  prefetch]
+  rabbitmq-3: broken: a later qos(p,false) ends the limit of the channel. In rabbitmq-4.0: broken: a later qos(p,false)
+  ends the limit of the channel. In rabbitmq-4.3: one limit, the last call sets it. [RabbitMQ guide: consumer prefetch]
 * QOS-014: qos-ok is immediate. qos-ok does not wait for queues; deliveries already queued in the channel process come
   before it or after it. [rabbit_channel.erl]
 * QOS-016: The text's meaning of global. In the text qos(n,global=false) limits the sum of unacked over all consumers of
@@ -36,6 +36,7 @@ from amqpspec.model.protocol.methods import Method
 
 
 def qos(broker: Broker, channel: Channel, method: Method) -> None:
+    """Set the limit, look again at which consumers have room, and owe qos-ok."""
     arguments = method.arguments
     size = arguments.get("prefetch_size", 0)
     if size and not broker.dialect.text.prefetch_size_is_known:

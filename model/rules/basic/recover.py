@@ -1,11 +1,16 @@
 """Chapter basic, recover and recover-async (0-9-1 sections 1.8.3.15 and 1.8.3.16; area RECOVER).
 
-All that the channel holds goes back to its queue, also where the consumer that got it is gone, and what basic.get took;
-whoever has room is handed it, with a new tag (`model.rules.basic.requeue`). The text would have requeue=false give it
-to the original recipient: where that is taken at all (`recover_to_original_recipient`), any recipient is right.
+All that the channel holds goes back to its queue, also where the consumer that got it is gone, and what basic.get took
+(where in its queue: `model.rules.basic.requeue`). Any consumer with room is handed it. The channel goes on counting
+delivery tags from where it was (CONSUME-014). No text says whether recover-ok or the deliveries come first. With
+requeue=false the text wants the original recipient. RabbitMQ refuses that; where a broker accepts it
+(`recover_to_original_recipient`), the model takes it as requeue=true, and does not look at who is served.
 
 Requirements:
 
+* CONSUME-014: Delivery tags are shared per channel. Tags start at 1 per channel and increase by 1 over ALL deliveries
+  and get-oks of the channel, ack or no-ack, across consumers and queues. [RabbitMQ guide: consumer acknowledgements and
+  publisher confirms; rabbit_channel.erl:record_sent]
 * RECOVER-001: basic.recover(true). Requeues ALL unacked messages of the channel (consumers and gets) and answers
   recover-ok; messages come back with redelivered=true and new tags, possibly to other consumers.
   [rabbit_channel.erl:basic.recover_async; AMQP 0-9-1 basic.recover]

@@ -1,7 +1,7 @@
 """Where a message goes that is given back to its queue (ACK-016, ACK-017, ACK-018; QUORUM-002, QUORUM-003).
 
 The count shows as x-delivery-count and x-acquired-count (`model.outputs.expected_properties`). What comes back too
-often becomes a dead letter (`model.rules.extensions.dead_letter`); limits of length and time are looked at behind it
+often becomes a dead letter (`model.rules.extensions.dead_letter`); limits of length and time are looked at after it
 (`model.rules.extensions.message_expiry`). Who gives back says whether the delivery has failed: for nack and recover the
 dialect decides (`quorum_nack_has_not_failed`), for reject and the end of a channel it always has.
 
@@ -98,7 +98,7 @@ from amqpspec.model.rules.common.steps import Step
 
 #: These messages are in the queue again, from that channel. The last ones were on their way to consumers before.
 given_back: Step[Broker, Queue, Sequence[Message], ChannelKey, Collection[Message]] = Step()
-#: The message came back to the queue, from that channel, more often than the queue bears, and is gone for it.
+#: The message came back to the queue, from that channel, over the delivery limit; the queue has dropped it.
 dropped_at_limit: Step[Broker, Queue, Message, ChannelKey] = Step()
 
 #: Another client, for which the delivery had timed out, has settled it: that is no reason for it not to come back.
@@ -106,7 +106,7 @@ SETTLED_LATE = "TIMEOUT-019"
 
 
 def delivery_limit(broker: Broker, queue: Queue) -> int | None:
-    """Failed deliveries that a quorum queue bears, None for no limit (QUORUM-003, QUORUM-004)."""
+    """Most failed deliveries before a quorum queue drops a message; None: no limit (QUORUM-003, QUORUM-004)."""
     limit = queue.arguments.get("x-delivery-limit")
     if type(limit) is not int:
         return broker.dialect.quorum_delivery_limit  # rabbit_quorum_queue:get_delivery_limit
@@ -167,8 +167,8 @@ def _on_their_way(broker: Broker, queue: Queue, freed: int) -> list[Message]:
 def _put_back(
     broker: Broker, queue: Queue, message: Message, failed: bool, holder: ChannelKey, lost_holder: bool
 ) -> None:
-    """Make the message ready again, at its place; or drop it when its queue has had enough of it (QUORUM-001,
-    QUORUM-002, QUORUM-003).
+    """Make the message ready again, at its place; or drop it over the delivery limit (QUORUM-001, QUORUM-002,
+    QUORUM-003).
     """
     message.arrival = Arrival.RETURNING
     transit_group = broker.join_transit_group(queue, message)
@@ -280,8 +280,8 @@ def former_consumers(broker: Broker, consumer: Consumer) -> set[Consumer]:
 
 
 def known_since(broker: Broker, consumer: Consumer) -> int | None:
-    """When the first of those consumers was created whose key a new one has: a quorum queue knows it by that as long as
-    they hold something (rabbit_fifo:find_consumer, from 4.0).
+    """When the oldest cancelled consumer of the same channel, tag and queue was created that still holds deliveries: a
+    quorum queue takes the new consumer for that one (rabbit_fifo:find_consumer, from 4.0). None: there is none.
     """
     if consumer.queue.type is not QueueType.QUORUM:
         return None

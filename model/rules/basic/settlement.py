@@ -85,15 +85,17 @@ from amqpspec.model.rules.common.steps import Step
 
 Settled = list[tuple[int, Unacknowledged]]
 
-#: The client settles these tags at once, by that ruling. Among them are these deliveries; others are an extension's.
+#: The client settles these tags, by that ruling, and no transaction holds it up. These deliveries are among them; other
+#: tags belong to an extension. The messages have not been dropped or given back yet.
 settling: Step[Broker, Channel, Sequence[int], Settled, Ruling] = Step()
-#: It is about to give these deliveries back, or to refuse them for good; they are off the channel.
+#: The client gives these deliveries back, or refuses them for good. They are off the channel; what becomes of their
+#: messages has not been done yet.
 rejecting: Step[Broker, Channel, Settled, Ruling] = Step()
-#: It has refused the message for good, as a failed delivery (True) or not; the message is gone for its queue.
+#: The client has refused the message for good, and its queue has dropped it. True: it counts as a failed delivery.
 discarded: Step[Broker, Queue, Message, ChannelKey, bool] = Step()
-#: These deliveries are settled, by that requirement, and nothing of them is given back: so it is on streams always.
+#: These deliveries are settled and not requeued, by that requirement. On streams every settlement is one of these.
 let_go: Step[Broker, Sequence[Unacknowledged], str] = Step()
-#: The client has settled these tags at once, by that ruling.
+#: The client has settled these tags, by that ruling, and all of it is done.
 all_settled: Step[Broker, Channel, Sequence[int], Ruling] = Step()
 
 #: Requirements by which a client gives deliveries back.
@@ -101,7 +103,7 @@ RETURNS = frozenset({"ACK-009", "ACK-013", "ACK-014", "RECOVER-001", "RECOVER-00
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class SettlementRequirements:
     """The requirements that one method of settling comes under: for one delivery, for many, for all and for none."""
 
     single: str
@@ -110,9 +112,11 @@ class Wording:
     nothing: str
 
 
-def settle(broker: Broker, channel: Channel, method: Method, wording: Wording, ruling: Ruling) -> None:
+def settle(
+    broker: Broker, channel: Channel, method: Method, requirements: SettlementRequirements, ruling: Ruling
+) -> None:
     """The client rules on some of the channel's deliveries: at once, or when the transaction is committed (TX-005)."""
-    tags, requirement = _meant(broker, channel, method, wording)
+    tags, requirement = _tags_of(broker, channel, method, requirements)
     note_oldest(broker, channel, tags)
     if channel.transaction is None:
         carry_out(broker, channel, tags, ruling, requirement)
@@ -120,24 +124,26 @@ def settle(broker: Broker, channel: Channel, method: Method, wording: Wording, r
         reserve(broker, channel, channel.transaction, tags, ruling)
 
 
-def _meant(broker: Broker, channel: Channel, method: Method, wording: Wording) -> tuple[list[int], str]:
-    """The tags that the frame's means, oldest first.
+def _tags_of(
+    broker: Broker, channel: Channel, method: Method, requirements: SettlementRequirements
+) -> tuple[list[int], str]:
+    """The delivery tags that the method settles, lowest first, and the requirement that says so.
 
-    Given with the requirement that says so. ACK-003: tag 0 with `multiple` is everything, and may be nothing.
-    Anything else must be outstanding (ACK-005, ACK-006, ACK-007, ACK-008).
+    ACK-003: tag 0 with `multiple` is everything, and may be nothing. Any other tag must be outstanding: else a
+    `ProtocolError` is raised (ACK-005, ACK-006, ACK-007, ACK-008).
     """
     tag = method.arguments.get("delivery_tag", 0)
     multiple = bool(method.arguments.get("multiple"))
     outstanding = channel.outstanding_tags
     if multiple and tag == 0:
         tags = outstanding
-        requirement = wording.everything if tags else wording.nothing
+        requirement = requirements.everything if tags else requirements.nothing
         broker.fired(requirement)
     elif tag not in outstanding:
         raise ProtocolError(_unknown(broker, channel, tag, multiple), 406, f"unknown delivery tag {tag}")
     elif multiple:
         tags = [other for other in outstanding if other <= tag]
-        requirement = wording.several
+        requirement = requirements.several
         if len(tags) > 1:
             broker.fired(requirement)
         if len(tags) < tag - (min(tags) - 1):
@@ -145,7 +151,7 @@ def _meant(broker: Broker, channel: Channel, method: Method, wording: Wording) -
             broker.fired(requirement)
     else:
         tags = [tag]
-        requirement = wording.single
+        requirement = requirements.single
         broker.fired(requirement)
     broker.blame(channel, requirement)
     return tags, requirement
@@ -155,7 +161,7 @@ def carry_out(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Rul
     """Do with those deliveries of the channel what the client wants, by that requirement."""
     settled = _take_off(broker, channel, [tag for tag in tags if tag in channel.unacknowledged], requirement)
     settling(broker, channel, tags, settled, ruling)
-    if ruling.outcome is Outcome.DONE:
+    if ruling.outcome is Outcome.ACKNOWLEDGED:
         finish(broker, channel, settled, requirement)
     else:
         rejecting(broker, channel, settled, ruling)
@@ -184,10 +190,10 @@ def _take_off(broker: Broker, channel: Channel, tags: Iterable[int], requirement
 
 
 def tags_meant(channel: Channel, method: Method) -> list[int]:
-    """The outstanding tags that a method of settling means; none where it is an error."""
+    """The outstanding tags that the method settles now: none where it is an error, or in a transaction."""
     tag = method.arguments.get("delivery_tag", 0)
     if channel.transaction is not None:
-        return []  # nothing is settled yet
+        return []  # nothing is settled before the commit
     if not method.arguments.get("multiple"):
         return [tag] if tag in channel.unacknowledged else []
     if tag and tag not in channel.unacknowledged and tag not in channel.timed_out:

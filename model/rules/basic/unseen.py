@@ -124,8 +124,7 @@ def _on_their_way(broker: Broker, consumer: Consumer) -> list[Message]:
 
 
 def may_serve_anybody(broker: Broker, queue: Queue) -> bool:
-    """Is it not known whom the queue serves, who may have ended with the active consumer (rabbit_fifo:apply of `down`)?
-    """
+    """Is it unknown which consumer a quorum queue serves? The active one may be gone (rabbit_fifo:apply of `down`)."""
     return queue.type is QueueType.QUORUM and service_is_unknown(broker, queue)
 
 
@@ -170,8 +169,8 @@ def lose_message(broker: Broker, event: MessageLoss) -> None:
 
 
 def expect_exceeded_limits(broker: Broker) -> None:
-    """Deliveries that nobody sees fail, which may be more often than the queue bears (QUORUM-003); and what a dead
-    letter brought along may count (DLX-010).
+    """Deliveries that nobody sees fail, which may go over the delivery limit (QUORUM-003); and what a dead letter
+    brought along may count (DLX-010).
     """
     for queue in broker.queues.values():
         if queue.type is QueueType.QUORUM:
@@ -191,7 +190,7 @@ def _may_exceed_limit(broker: Broker, queue: Queue, message: Message) -> bool:
 
 
 def doubted(broker: Broker, event: DeliveryLimitExcess) -> tuple[Queue, Message] | None:
-    """The message that is given up if the event comes about; None: it cannot any more."""
+    """The message that is dropped over the delivery limit if the event comes about; None: it cannot any more."""
     queue = broker.queues.get(event.queue)
     for message in queue.messages if queue is not None else ():
         if message.position == event.position:

@@ -48,6 +48,7 @@ from amqpspec.model.rules.connection.ending import end_channel
 
 
 def open_channel(broker: Broker, channel: Channel, method: Method) -> None:
+    """CHAN-003: a fresh channel, answered by open-ok. CHAN-002: a second open of the same channel is an error."""
     if channel.state is ChannelState.OPEN:
         raise ProtocolError("CHAN-002", 504, "second 'channel.open' seen")
     for owed in channel.owed:
@@ -78,12 +79,14 @@ def close(broker: Broker, channel: Channel, method: Method) -> None:
 
 
 def close_ok(broker: Broker, channel: Channel, method: Method) -> None:
+    """The client has read the broker's close: the number is free again. CHAN-011: there was none."""
     if channel.state is not ChannelState.CLOSING:
         raise ProtocolError("CHAN-011", 503, "unimplemented method")
     channel.state = ChannelState.CLOSED
 
 
 def flow(broker: Broker, channel: Channel, method: Method) -> None:
+    """CHAN-009, CHAN-010: the client stops deliveries on its channel or lets them come again; answered by flow-ok."""
     active = bool(method.arguments.get("active"))
     if broker.dialect.text.flow_can_be_stopped:
         broker.paused = broker.paused - {channel.key} if active else broker.paused | {channel.key}

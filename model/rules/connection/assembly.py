@@ -9,7 +9,7 @@ Requirements:
   on a channel that is not open; a body that follows a content header of body-size 0 is one. On channel 0 the text shows
   the first octets. In amqp-0-9-1: 505 or 503. [rabbit_command_assembler:process; rabbit_reader:handle_frame; AMQP 0-9-1
   4.2]
-* CHAN-013: Method while content expected. Anything but a content header behind basic.publish, and anything but a body
+* CHAN-013: Method while content expected. Anything but a content header after basic.publish, and anything but a body
   until all of the body has come, is hard 505; what is in it is not looked at. Bodies may be empty. Other channels are
   not concerned. [rabbit_command_assembler; AMQP 0-9-1 4.2]
 * CHAN-014: Content header for wrong class. Content header with class-id other than 60 after basic.publish is hard 505
@@ -19,7 +19,7 @@ Requirements:
   bodies are taken for ever, until 505 at the next frame that is no body. In rabbitmq-4.0: broken up to 4.2.5: bodies
   are taken for ever, until 505 at the next frame that is no body. [rabbit_command_assembler:process (501); AMQP 0-9-1
   4.2.6 (a connection exception, of code 505)]
-* CHAN-021: Content properties that cannot be decoded. A property list that is cut short, or goes on behind the last
+* CHAN-021: Content properties that cannot be decoded. A property list that is cut short, or goes on after the last
   property, is a hard error 541 once the whole content has come; the message is not published. The two lowest flags,
   which stand for no property, are ignored. [rabbit_channel.erl:handle_method basic.publish;
   rabbit_binary_parser:ensure_content_decoded]

@@ -24,12 +24,12 @@ from amqpspec.model.protocol.patterns import Anything
 
 
 def set_alarm(broker: Broker) -> None:
-    """Nothing happens until somebody publishes."""
+    """Nothing happens until a client publishes."""
     broker.alarm = True
 
 
 def clear_alarm(broker: Broker) -> None:
-    """Blocked connections are read again, and those that were told of it are told."""
+    """The alarm is over: blocked connections are read again; those that got connection.blocked get unblocked."""
     broker.alarm = False
     for connection in broker.connections.values():
         if not connection.blocked:

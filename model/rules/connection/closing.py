@@ -1,6 +1,6 @@
 """The closes that the broker owes for errors, and what breaks a connection.
 
-Area CHAN (CHAN-005, CHAN-007, CHAN-008) and CONN-020; RabbitMQ: rabbit_channel:handle_exception,
+Area CHAN (CHAN-005, CHAN-007, CHAN-008); RabbitMQ: rabbit_channel:handle_exception,
 rabbit_reader:terminate_channels. What ends with the channel or connection is in `model.rules.connection.ending`.
 
 Requirements:
@@ -27,9 +27,6 @@ Requirements:
   above the negotiated channel-max is accepted while the count is below it. A channel that the server closed counts
   until the client's close-ok. Any frame on one channel more is refused with 530, whatever it is. In amqp-0-9-1: a
   number above channel-max is refused. [rabbit_reader.erl:create_channel]
-* CONN-020: Client-initiated close. connection.close is answered by connection.close-ok and the socket closes; all
-  exclusive queues of the connection are already deleted when close-ok arrives. [rabbit_reader.erl:handle_method0
-  connection.close; AMQP 0-9-1 class connection]
 * PERMISSION-001: Refusal text. An operation without the permission is refused with a soft 403, whether what it names
   exists or not; the text of 4.x names the permission that is missing. The default exchange is called amq.default. In
   rabbitmq-3: with or without the permission word, as versions differ (with from 3.12.0 on). In rabbitmq-4.0: with. In
@@ -112,7 +109,7 @@ def fail(broker: Broker, channel: Channel, event: TraceEvent | None, error: Prot
     channel.state = ChannelState.CLOSING
     channel.owed.append(close)
     broker.debtors[channel.key] = None
-    # whatever comes behind the close
+    # whatever comes after the close
     broker.blame(channel, "CHAN-005")
 
 
@@ -152,7 +149,7 @@ def break_connection(broker: Broker, channel: Channel, close: Expected) -> None:
 
 
 def end_before_others(broker: Broker, channel: Channel) -> None:
-    """The channel that breaks its connection ends; those of its consumers that have room may be served behind that."""
+    """The channel that breaks its connection ends; those of its consumers that have room may be served after that."""
     with_room = (consumer for consumer in channel.consumers.values() if broker.has_room(consumer))
     channel.may_be_served_by = frozenset(each.queue.name for each in with_room if each.queue.type is QueueType.QUORUM)
     end_channel(broker, channel)

@@ -13,7 +13,8 @@ Requirements:
   exclusive queues of the connection are already deleted when close-ok arrives. [rabbit_reader.erl:handle_method0
   connection.close; AMQP 0-9-1 class connection]
 * CONN-022: Heartbeat timeout. With negotiated heartbeat h, a client that sends nothing is disconnected (bare socket
-  close) after about 2-3 h. [rabbit_reader.erl:heartbeat; rabbit_heartbeat; AMQP 0-9-1 class connection]
+  close) after about 2-3 h. The broker sends heartbeats as well: a client that hears nothing for two intervals may give
+  it up. [rabbit_reader.erl:heartbeat; rabbit_heartbeat; AMQP 0-9-1 class connection]
 * CONN-024: connection.update-secret. connection.update-secret on channel 0 is answered by update-secret-ok (extension
   10/70). [rabbit_reader.erl:handle_method0 connection.update_secret]
 * CONN-028: The end after close-ok. When the client has answered the server's connection.close with close-ok, the server
@@ -24,7 +25,7 @@ Requirements:
   close-ok. [AMQP 0-9-1 section 1.4.2.8, close; rabbit_reader.erl:handle_method0 connection.close]
 * SERVER-002: The server's frames can be read. All that the server sends are frames as the specification defines them:
   of a known type, of the size that they say and no larger than was agreed, with their last octet, contents whole and in
-  their order, and a method with all of its arguments and nothing behind them. [AMQP 0-9-1 sections 4.2.1, grammar;
+  their order, and a method with all of its arguments and nothing after them. [AMQP 0-9-1 sections 4.2.1, grammar;
   4.2.3, general frame format; 4.2.4, method payloads; 4.2.5, data fields]
 """
 
@@ -33,10 +34,10 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.errors import FrameError, ProtocolError
 from amqpspec.model.protocol.methods import HeaderEvent, Method, SocketEvent
 from amqpspec.model.rules.basic.cancel import recheck_consumers
-from amqpspec.model.rules.connection.closing import fail_channel_zero
+from amqpspec.model.rules.connection.closing import fail_channel_zero, fail_frame
 from amqpspec.model.rules.connection.ending import abandon_connection, end_connection
 from amqpspec.model.rules.connection.handshake import connect, owe, owe_end, refuse_silently
 
@@ -67,7 +68,7 @@ def connection_input(broker: Broker, connection: Connection, method: Method) -> 
         connection.may_end = True
         # an error on a channel may have broken the connection before
         requirement = "CONN-030" if connection.owed else "CONN-020"
-        # SERVER-002: behind close-ok all has been read
+        # SERVER-002: after close-ok all has been read
         owe(broker, connection, "connection.close-ok", {}, (requirement, "SERVER-002"))
     elif method.name == "connection.update-secret":
         owe(broker, connection, "connection.update-secret-ok", {}, ("CONN-024",))
@@ -96,10 +97,10 @@ def closing_input(broker: Broker, connection: Connection, method: Method) -> Non
 
 def second_header(broker: Broker, connection: Connection, event: HeaderEvent) -> None:
     """The octets are read as a frame that is too large (rabbit_reader:handle_input)."""
-    size = int(event.arguments.get("octets", "").ljust(14, "0")[_SIZE], 16)
-    limit = connection.frame_max - 8
-    error = ProtocolError("CONN-014", 501, f"type 65, all octets = <<>>: {{frame_too_large,{size},{limit}}}")
-    fail_channel_zero(broker, connection, None, error)
+    octets = event.arguments.get("octets", "").ljust(14, "0")
+    size, limit = int(octets[_SIZE], 16), connection.frame_max - 8
+    text = f"type {int(octets[:2], 16)}, all octets = <<>>: {{frame_too_large,{size},{limit}}}"
+    fail_frame(broker, connection, event, FrameError("CONN-014", 501, text, fatal=True))
 
 
 def _silence(broker: Broker, connection: Connection, now: float) -> None:

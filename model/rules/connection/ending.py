@@ -148,7 +148,7 @@ def abandon_connection(broker: Broker, connection: Connection) -> None:
 
 
 def clean_up(broker: Broker, event: ConnectionCleanup) -> None:
-    """The broker comes to clean up behind a client that is gone."""
+    """The broker comes to clean up after a client that is gone."""
     _delete_own_queues(broker, event.connection, "CONN-021")
 
 
@@ -190,7 +190,7 @@ def _takers(broker: Broker, connection: Connection) -> dict[Queue, set[ChannelKe
 
 
 def _seat_falls_vacant(queue: Queue, keys: Collection[ChannelKey]) -> bool:
-    """Does the active consumer end with the connection, and another of these channels' may follow it before it ends?"""
+    """Does the active consumer end with the connection, and may another one there become active before it ends?"""
     holder = queue.seat.holder
     return holder is not None and any(key != holder.channel and key[0] == holder.channel[0] for key in keys)
 

@@ -39,6 +39,7 @@ from amqpspec.model.broker.topology import delete_exchange
 from amqpspec.model.protocol.erlang_wording import printed, wire_type
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method, Table
+from amqpspec.model.protocol.patterns import OneOf
 from amqpspec.model.protocol.wording import value_text
 from amqpspec.model.rules.common.answer import answer
 from amqpspec.model.rules.common.lookup import check_not_default, exchange_text, find_exchange, without_line_breaks
@@ -58,11 +59,11 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
         check_not_default(name)  # no sentence says which of two errors comes first
     wanted = _wanted(broker, name, arguments)
     if wanted.type not in BY_TYPE:
-        # an empty text is a word that the broker knows, as its own atoms are (rabbit_exchange:check_type)
-        flaw = "unknown" if wanted.type else "invalid"
-        raise ProtocolError(
-            "EXCHANGE-004", broker.dialect.unknown_exchange_type, f"{flaw} exchange type '{wanted.type}'"
-        )
+        # "invalid" is what the broker knows as one of its own atoms (rabbit_exchange:check_type): "" and any other word
+        code, flaws = broker.dialect.unknown_exchange_type, ("unknown", "invalid") if wanted.type else ("invalid",)
+        texts = [f"{flaw} exchange type '{wanted.type}'" for flaw in flaws]
+        whole = tuple(ProtocolError("EXCHANGE-004", code, each).text for each in texts)
+        raise ProtocolError("EXCHANGE-004", code, texts[0], pattern=OneOf(whole))
     check_not_default(name)
     check_configure(broker, channel, name, "exchange")
     exchange = broker.exchanges.get(name)

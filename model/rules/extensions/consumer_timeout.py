@@ -94,7 +94,7 @@ from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.rules.basic.requeue import delivery_limit, give_back
 from amqpspec.model.rules.connection.closing import fail
 
-#: How often something may have been handed to a channel and timed out there, behind the close that nobody has answered.
+#: How often something may have been handed to a channel and timed out there, after the close that nobody has answered.
 _MOST_BEHIND_CLOSE = 2
 
 

@@ -35,12 +35,12 @@ from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.rules.basic.settlement import Settled
 
 #: By how the client settles what has timed out, the requirement by which that brings back no consumer.
-_GONE_BY = {Outcome.DONE: "TIMEOUT-016", Outcome.DISCARDED: "TIMEOUT-017", Outcome.REQUEUED: "TIMEOUT-018"}
+_GONE_BY = {Outcome.ACKNOWLEDGED: "TIMEOUT-016", Outcome.DISCARDED: "TIMEOUT-017", Outcome.REQUEUED: "TIMEOUT-018"}
 
 
 def settle_before(broker: Broker, channel: Channel, tags: Sequence[int], held: Settled, ruling: Ruling) -> None:
     """What has timed out of that which the client settles at once: a queue hears of some before what is `held`, of the
-    others behind it: consumer by consumer (rabbit_channel:foreach_per_queue).
+    others after it: consumer by consumer (rabbit_channel:foreach_per_queue).
     """
     if not channel.timed_out:
         return
@@ -57,7 +57,7 @@ def _is_behind(entry: TimedOut, first: Mapping[Queue, str]) -> bool:
 
 
 def settle_behind(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Ruling) -> None:
-    """What a queue hears of behind the rest of what is settled at once."""
+    """What a queue hears of after the rest of what is settled at once."""
     behind = [tag for tag in tags if tag in channel.timed_out]
     if behind:
         broker.stamp += 1

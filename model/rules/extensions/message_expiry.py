@@ -1,8 +1,8 @@
 """Messages whose time in their queue is up are removed, and dead-lettered (areas TTL and DLX).
 
 A message's time is up at a moment that is known as a span (`model.broker.deadlines`). Within it the acceptor tries at
-every point whether the queue has removed it already: that is an input that no client sends, `message.expire`. What is
-in front goes first, so one of these is open for each queue, and the next comes with it. Behind the span the message is
+every point whether the queue has removed it already: that is the internal event `MessageExpiry`. What is
+in front goes first, so one of these is open for each queue, and the next comes with it. After the span the message is
 gone.
 
 RabbitMQ: rabbit_amqqueue_process:drop_expired_msgs, by a timer for the message in front, and whenever one is taken or
@@ -196,7 +196,7 @@ def look_at_returned(
 ) -> None:
     """Messages came back, and the queue looks at what is too much and at what is in front now (TTL-005).
 
-    The limits of a quorum queue come behind what it serves and what has expired (rabbit_fifo:checkout), those of a
+    The limits of a quorum queue come after what it serves and what has expired (rabbit_fifo:checkout), those of a
     classic queue before.
     """
     if queue.type is QueueType.QUORUM:

@@ -26,9 +26,9 @@ from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.basic.settlement import Wording, settle
+from amqpspec.model.rules.basic.settlement import SettlementRequirements, settle
 
-NACK = Wording(single="ACK-013", several="ACK-014", everything="ACK-014", nothing="ACK-004")
+NACK = SettlementRequirements(single="ACK-013", several="ACK-014", everything="ACK-014", nothing="ACK-004")
 
 
 def nack(broker: Broker, channel: Channel, method: Method) -> None:

@@ -84,8 +84,8 @@ def expiries(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0
     """
     broker.latest = max(broker.latest, now)
     for queue, seconds in list(_idle(broker)):
-        is_certain = is_certain and len(queue.present_consumers) == len(queue.consumers)
-        if is_certain and now > queue.idle_by + seconds + SLACK[queue.type]:
+        is_unused = len(queue.present_consumers) == len(queue.consumers)
+        if is_certain and is_unused and now > queue.idle_by + seconds + SLACK[queue.type]:
             expire(broker, queue)
         elif now + ahead >= _earliest(queue, seconds) and queue.expiring_use != queue.uses:
             queue.expiring_use = queue.uses

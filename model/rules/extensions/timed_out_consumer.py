@@ -41,7 +41,7 @@ def settled_late(channel: Channel, method: Method) -> Iterator[tuple[Outcome, li
     elif channel.transaction is None:
         tag, multiple = method.arguments.get("delivery_tag", 0), method.arguments.get("multiple")
         refused = Outcome.REQUEUED if method.arguments.get("requeue") else Outcome.DISCARDED
-        outcome = Outcome.DONE if method.name == "basic.ack" else refused
+        outcome = Outcome.ACKNOWLEDGED if method.name == "basic.ack" else refused
         yield outcome, [late for late in channel.timed_out if late == tag or (multiple and (late < tag or not tag))]
 
 

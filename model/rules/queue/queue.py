@@ -49,7 +49,7 @@ Requirements:
   rabbitmq-4.3: 406. [rabbit_classic_queue:capabilities]
 * QUEUE-018: Transient non-exclusive queues. From 4.3 on a queue that is neither durable nor exclusive is made, or its
   declare is refused with a hard 541, as build and configuration have it (feature transient_nonexcl_queues, denied by
-  default upstream); the refusal comes behind those of arguments, and before those of properties. Older: made. In
+  default upstream); the refusal comes after those of arguments, and before those of properties. Older: made. In
   rabbitmq-3: DeclareOk. In rabbitmq-4.0: DeclareOk. In rabbitmq-4.3: denied by default upstream; Debian 4.3.6 reports
   permitted_by_default and answers DeclareOk. [RabbitMQ 4.3.0 release notes; rabbit_amqqueue:declare, deprecated
   feature]
@@ -308,7 +308,7 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
     requirement = "QUEUE-022" if queue is None else "QUEUE-024"
     if queue is not None and (method.arguments.get("if_unused") or method.arguments.get("if_empty")):
         requirement = "QUEUE-023"
-    # which of the two comes first is RabbitMQ's way, and in no text
+    # only RabbitMQ promises that delete-ok comes before basic.cancel
     tags = () if queue is None or not broker.dialect.extensions else _told_by(queue, channel)
     effect = None
     if queue is not None and tags:

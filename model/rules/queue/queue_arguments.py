@@ -23,7 +23,7 @@ Requirements:
   check_non_durable etc]
 * QUEUE-018: Transient non-exclusive queues. From 4.3 on a queue that is neither durable nor exclusive is made, or its
   declare is refused with a hard 541, as build and configuration have it (feature transient_nonexcl_queues, denied by
-  default upstream); the refusal comes behind those of arguments, and before those of properties. Older: made. In
+  default upstream); the refusal comes after those of arguments, and before those of properties. Older: made. In
   rabbitmq-3: DeclareOk. In rabbitmq-4.0: DeclareOk. In rabbitmq-4.3: denied by default upstream; Debian 4.3.6 reports
   permitted_by_default and answers DeclareOk. [RabbitMQ 4.3.0 release notes; rabbit_amqqueue:declare, deprecated
   feature]

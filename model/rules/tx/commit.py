@@ -60,7 +60,7 @@ def reached_now(broker: Broker, channel: Channel, publication: Publication) -> d
     """
     queues: dict[Queue, str] = {}
     for queue, reason in publication.routes.queues.items():
-        now = _now(broker, channel, queue)
+        now = _target_now(broker, channel, queue)
         if now is not None:
             queues[now] = reason if reason in OUT_OF_THE_ORDINARY else "TX-002"
     pattern = publication.pattern
@@ -84,8 +84,8 @@ def _refuses(broker: Broker, queue: Queue) -> bool:
     return queue.type is QueueType.CLASSIC and broker.dialect.deleted_before_commit in _REFUSING
 
 
-def is_missed(broker: Broker, queue: Queue) -> bool:
-    """Does it break the connection that this queue is gone?"""
+def breaks_connection(broker: Broker, queue: Queue) -> bool:
+    """Does what was kept for this queue, which is gone, break the connection (506)?"""
     if not queue.deleted:
         return False
     ways = broker.dialect.deleted_before_commit
@@ -94,14 +94,14 @@ def is_missed(broker: Broker, queue: Queue) -> bool:
     return ways is DeletedBeforeCommit.KEPT and queue.type is QueueType.STREAM
 
 
-def _now(broker: Broker, channel: Channel, queue: Queue) -> Queue | None:
+def _target_now(broker: Broker, channel: Channel, queue: Queue) -> Queue | None:
     """The queue that gets what was routed to that one; None: nobody does."""
     if not queue.deleted:
         return queue
     next_queue = broker.queues.get(queue.name)
     if broker.dialect.deleted_before_commit is DeletedBeforeCommit.LOOKED_UP:
         return next_queue
-    if is_missed(broker, queue) and not (channel.transaction and channel.transaction.overlooks_deletion):
+    if breaks_connection(broker, queue) and not (channel.transaction and channel.transaction.overlooks_deletion):
         text = f"Stream not found for {queue_text(broker, channel, queue.name)}"
         if broker.dialect.deleted_before_commit is DeletedBeforeCommit.MISSED:
             text = f"failed to deliver message: {{not_found,{queue.name}}}"

@@ -65,7 +65,8 @@ def select(broker: Broker, channel: Channel, method: Method) -> None:
 def commit(broker: Broker, channel: Channel, method: Method) -> None:
     """First the publishes in their order, then the settlements in theirs; the next transaction begins (TX-001).
 
-    TX-004: commit-ok waits until what was published has arrived. TX-008: what a queue refused is told behind it all.
+    TX-004: commit-ok waits until what was published has arrived. TX-008: if a queue has refused a message, the error
+    comes after all that.
     """
     transaction = _of(channel)
     broker.blame(channel, "TX-001")
@@ -77,7 +78,7 @@ def commit(broker: Broker, channel: Channel, method: Method) -> None:
         copies += [(queue, message) for queue, message in made if not (queue.reply_address or message.refused_by)]
         is_refused |= refused
     published(broker, transaction)
-    channel.transaction = Transaction()  # what is reserved is the client's again, to be settled now
+    channel.transaction = Transaction()  # a new one: no tags are reserved, those of the old one are settled now
     for ruling, tags in transaction.batches():
         broker.fired("TX-005")
         carry_out(broker, channel, tags, ruling, "TX-005")

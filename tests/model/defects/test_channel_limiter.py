@@ -21,7 +21,7 @@ def _at_its_limit() -> Conversation:
 @pytest.mark.known_defects
 @pytest.mark.parametrize("crosses", [True, False])
 def test_what_needs_no_acknowledgement_may_cross_the_delivery_that_takes_the_room(crosses: bool) -> None:
-    """Each queue asks the limiter by itself, so r1 may be allowed before m2 and come behind it; or it waits on."""
+    """Each queue asks the limiter by itself, so r1 may be allowed before m2 and come after it; or it waits on."""
     talk = _at_its_limit()
     assert [failure.defect for failure in talk.acceptor.failures] == ["channel-limit-holds-no-ack"]
     talk.send("a.1 basic.ack 1").deliver("a.1", 2, "m2")

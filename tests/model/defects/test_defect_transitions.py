@@ -381,7 +381,7 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 #: Where the lawful answer does not say whether the broker came to what the known defect is about: consume-ok may have
 #: been sent before the cancel was looked at, and a cancel may have come before the deletion of its queue, or well
-#: behind it.
+#: after it.
 OPEN_WHERE_LAWFUL = {
     "consume-ok-dropped", "cancel-crossing-deletion-breaks", "cancel-crossing-deletion-answered-twice",
     "stream-serves-before-consume-ok", "deleted-queue-crashes-next-queue",
@@ -394,7 +394,7 @@ LATER = 100.0
 #: Those of which the acceptor is told by no input but by the time that passes.
 SHOWN_BY_TIME = {"next-deadline-forgotten", "timeout-after-cancel-closes-channel"}
 
-#: What the client does behind the input that comes under it: till then it does not show.
+#: What the client does after the input that comes under it: till then it does not show.
 SHOWN_BEHIND = {"late-requeue-resumes-consumer-later": "a.1 basic.ack 2"}
 
 #: What a broker that goes wrong is made to say first, where it may: the close of the connection is owed at some time,
@@ -582,7 +582,7 @@ def test_a_publish_may_cross_the_deletion_by_an_exchange(published: str, breaks:
 
 @pytest.mark.parametrize("crossing", [False, True])
 def test_a_publish_that_crosses_the_cancel_crashes_the_queue_with_a_backlog(crossing: bool) -> None:
-    """As one that comes behind it does."""
+    """As one that comes after it does."""
     plan = Plan(dialect_named("rabbitmq-3"), HOOKS)
     for line in WAYS["cancel-leaves-backlog"][0]:
         plan.carry_out(parse_command(line))
@@ -616,7 +616,7 @@ HARMED = {
 @pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"])
 @pytest.mark.parametrize("way", list(HARMED))
 def test_what_what_has_the_same_name_does_shows_later(way: str, dialect: str) -> None:
-    """Nothing is wrong behind the settlement; what it did shows when something is due that it should not touch."""
+    """Nothing is wrong after the settlement; what it did shows when something is due that it should not touch."""
     settles = next(each for each in DEFECT_TRANSITIONS if each.name == "deleted-queue-settles-in-next-queue")
     answered, (settlement, last) = HARMED[way]
     plan = Plan(dialect_named(dialect), HOOKS)

@@ -1,4 +1,4 @@
-"""Judging goes on behind what brokers of the text do against it; nobody is excused."""
+"""Judging goes on after what brokers of the text do against it; nobody is excused."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def test_chunks_are_handed_over_whole_up_to_3_13_only() -> None:
 
 
 def test_whether_a_chunk_goes_on_is_open_until_all_is_at_rest() -> None:
-    """m1 may be of one chunk with m0, though both are confirmed: a cancel behind them is not processed before."""
+    """m1 may be of one chunk with m0, though both are confirmed: a cancel sent after them is not processed before."""
     talk = Reading("rabbitmq-3", 1).consume("next").rest()
     talk.send("b.1 basic.publish s body=m0 &", "b.1 basic.publish s body=m1 &", "a.1 basic.cancel t")
     talk.confirm("b.1", 2, multiple=True).read(1, 0)

@@ -611,7 +611,7 @@ def test_silence_can_be_a_defect() -> None:
 
 @pytest.mark.known_defects
 def test_a_queue_that_does_not_heed_the_exclusive_flag_once_does_not_do_so_later() -> None:
-    """So the next known defect, of a consumer beside an exclusive one, is none that comes behind another."""
+    """So the next known defect, of a consumer beside an exclusive one, is none that comes after another."""
     talk = declared("quorum").send("a.1 basic.consume q tag=t exclusive")
     talk.see("a.1", "basic.consume-ok", consumer_tag="t").rest()
     talk.send("b.1 basic.consume q tag=u").see("b.1", "basic.consume-ok", consumer_tag="u").rest()

@@ -133,7 +133,7 @@ def test_numbers_with_the_unacknowledged_are_one_failure() -> None:
 
 
 def test_they_are_the_same_failure_where_a_purge_has_deleted_some_of_these() -> None:
-    """The broker counts what was got behind the purge only."""
+    """The broker counts only what was got after the purge."""
     told = talk().send("a.1 basic.publish q body=m1").rest().send("a.1 basic.get q").got("a.1", 1, "m1", 0).rest()
     told.send("a.1 queue.purge q").see("a.1", "queue.purge-ok", message_count=0).rest()
     told.send("a.1 basic.publish q body=m2").rest().send("a.1 basic.get q").got("a.1", 2, "m2", 0).rest()

@@ -58,7 +58,7 @@ def test_a_content_header_of_another_class_is_refused_with_501_or_505(dialect: s
 @pytest.mark.parametrize("dialect", VERSIONS)
 @pytest.mark.parametrize("is_at_once", [True, False])
 def test_more_than_512_mib_may_be_announced_or_not(dialect: str, is_at_once: bool) -> None:
-    """No round trip can wait for the refusal, so it may come behind the barrier as well."""
+    """No round trip can wait for the refusal, so it may come after the barrier as well."""
     size = 536_870_913
     text = f"FRAME_ERROR - content body size {size} exceeds maximum allowed size 536870912"
     talk = announcing(dialect, body_size=size)

@@ -34,7 +34,7 @@ def test_only_the_widest_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_deletion_among_publishes_whose_confirms_come_one_by_one_needs_few_explanations() -> None:
-    """Each moment of the deletion, before and behind each confirm, would be an explanation of its own."""
+    """Each moment of the deletion, before and after each confirm, would be an explanation of its own."""
     count = 40
     talk = Conversation().send("a.1 queue.declare q")
     talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)

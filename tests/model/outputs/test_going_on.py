@@ -1,4 +1,4 @@
-"""Judging goes on behind a failure whose effect is clear: a connection that ended where its channel should have."""
+"""Judging goes on after a failure whose effect is clear: a connection that ended where its channel should have."""
 
 from __future__ import annotations
 

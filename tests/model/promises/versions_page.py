@@ -36,8 +36,8 @@ data complete. That a version was seen doing something makes it no promise, so a
 
 "Either in" names the dialects in which the judge takes one as well as the other.
 
-Release notes were read up to those of 4.4.0. These are on the coordinator of streams (retries, recovery of writers and
-replicas) and on osiris: none of what is listed here changes there.
+Release notes were read up to those of 4.4.0. Those are about the coordinator of streams (retries, recovery of writers
+and replicas) and osiris: none of what is listed here changes there.
 
 Sources: "0-9-1" is the text of AMQP 0-9-1, "release notes of V" RabbitMQ's `release-notes/V.md`, "guide: NAME" a page
 of its documentation (`docs/NAME.md`), with a version the page of that version; `module:function` its source."""

@@ -28,7 +28,7 @@ def files() -> Iterator[Path]:
 
 
 def named_in(path: Path) -> list[Requirement]:
-    """The requirements that the file names before and behind the list, in the order of the registry."""
+    """The requirements that the file names before and after the list, in the order of the registry."""
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines(keepends=True)
     end = _end_of_docstring(path, text)

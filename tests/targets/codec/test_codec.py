@@ -257,7 +257,7 @@ class TestFieldValues:
     )
     def test_wire_types(self, value: Any, octets: bytes) -> None:
         table = b"\x01k" + octets
-        # Behind the identifier: ticket, empty name, no bits.
+        # After the identifier: ticket, empty name, no bits.
         expected = bytes(4) + struct.pack(">I", len(table)) + table
         assert encode_method(1, "queue.declare", {"arguments": {"k": value}})[11:-1] == expected
 

@@ -110,7 +110,7 @@ def _through(hook: Any, broker: ServedBroker, proceed: Proceed, event: Any) -> N
 
 
 def _one_of(*hooks: Callable[[ServedBroker, Any, Proceed], None]) -> Callable[[ServedBroker, Any, Proceed], None]:
-    """One behind the other."""
+    """One after the other."""
 
     def hook(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
         for each in hooks[:-1]:

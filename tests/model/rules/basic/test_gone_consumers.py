@@ -68,7 +68,7 @@ def test_who_is_not_told_of_the_end_of_a_queue_may_be_handed_what_was_under_way(
 
 @pytest.mark.parametrize("several", [1, 3])
 def test_a_channel_that_has_broken_its_connection_breaks_it_once(several: int) -> None:
-    """Whatever was sent on it behind the error is ignored: one close is owed, and the other channels end once."""
+    """Whatever was sent on it after the error is ignored: one close is owed, and the other channels end once."""
     broker = declared().send("a.2 basic.qos 1").see("a.2", "basic.qos-ok").rest().acceptor.broker
     process(broker, Method("a", 1, "basic.publish", {"routing_key": "q", "immediate": True}, True, EMPTY_CONTENT))
     for _ in range(several):

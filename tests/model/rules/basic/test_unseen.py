@@ -11,7 +11,7 @@ from tests.model.judging.test_acceptor import Conversation
 
 
 def torn(talk: Conversation, limit: int, *options: str) -> Conversation:
-    """A message was with one of two consumers when their connection closed: the other may have got it behind that."""
+    """A message was with one of two consumers when their connection closed: the other may have got it after that."""
     talk.send(f"b.1 queue.declare q durable x-queue-type=quorum x-delivery-limit={limit} {' '.join(options)}")
     talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
     for channel in ("a.1", "a.2"):

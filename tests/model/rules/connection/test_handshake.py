@@ -515,3 +515,16 @@ def test_who_is_told_of_cancelled_consumers(properties: Table, is_told: bool, in
     assert (connection.is_told_of_cancels, connection.wish_in_vain) == (is_told, in_vain)
     connection.server_properties["capabilities"] = {}
     assert not connection.is_told_of_cancels, "it is not advertised"
+
+
+@pytest.mark.parametrize(("octets", "type"), [("414d515000000901", 65), ("474554202f204854", 71)])
+def test_a_second_header_is_read_as_a_frame_that_is_too_large(octets: str, type: int) -> None:
+    """After its error the broker reads nothing more, not even the client's own close."""
+    talk = Talk(steps=RUNNING).say("protocol.header", octets=octets)
+    (close,) = talk.acceptor.broker.connections["a"].owed
+    assert isinstance(close, Expected)
+    assert close.arguments["reply_text"].startswith(f"FRAME_ERROR - type {type}, all octets = <<>>: {{frame_too_large,")
+    talk.see("connection.close", **close.arguments)
+    assert talk.state is ConnectionState.ENDING
+    before = talk.owed
+    assert talk.say("connection.close", reply_code=200, reply_text="").owed == before

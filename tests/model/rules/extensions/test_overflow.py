@@ -239,7 +239,7 @@ def test_room_that_comes_with_what_is_given_back_is_used_behind_it(prefetch: int
 
 @pytest.mark.parametrize(("confirms", "passes"), [("aann", True), ("aaan", True), ("nnnn", False), ("aana", False)])
 def test_a_quorum_queue_takes_more_until_its_channel_is_told(confirms: str, passes: bool) -> None:
-    """`confirms`: acks and nacks of four that are published together behind the first."""
+    """`confirms`: acks and nacks of four that are published together after the first."""
     talk = full(f"x-queue-type=quorum {REJECTING}").send(*(f"a.1 basic.publish q body=n{i} &" for i in range(4)))
     for number, confirm in enumerate(confirms, 2):
         talk = talk.confirm("a.1", number) if confirm == "a" else nack(talk, number)

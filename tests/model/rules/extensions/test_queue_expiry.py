@@ -7,10 +7,14 @@ from typing import Any, Self
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.internal_events import QueueExpiry
+from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import ClockWait, Method, event_of
+from amqpspec.model.rules.extensions.queue_expiry import expiries
 from tests.handshakes import opening
 
 #: Milliseconds that the queue of these tests lives unused.
@@ -138,3 +142,18 @@ def test_a_get_is_a_use_and_quorum_queues_are_looked_at_now_and_then() -> None:
     assert Timed("quorum").gone(4.0).blamed == ""
     assert Timed("quorum").gone(8.5).blamed == ""
     assert Timed("quorum").there(8.5).blamed == "QUEUE-027"
+
+
+def test_a_queue_with_a_consumer_that_timed_out_says_nothing_of_others() -> None:
+    """That one may still be there, when the other must be gone."""
+    broker = Broker(dialect_named("rabbitmq-4.3"))
+    channel = broker.channel("a", 1)
+    for name in ("p", "q"):
+        queue = Queue(name, arguments={"x-expires": LIFETIME})
+        broker.queues[name], broker.expiring[name] = queue, None
+    broker.queues["p"].uses = 1
+    late = Consumer("t", channel.key, broker.queues["p"], no_ack=False, prefetch=0, timed_out=1)
+    broker.queues["p"].consumers.append(late)
+    expiries(broker, 1000.0, is_certain=True)
+    assert list(broker.queues) == ["p"]
+    assert [(type(event), event.queue) for event in broker.internal_events] == [(QueueExpiry, "p")]

@@ -117,7 +117,7 @@ def test_behind_one_that_lives_on_they_are_counted() -> None:
 
 @pytest.mark.parametrize("overflow", ["reject-publish", "drop-head"])
 def test_a_letter_may_have_come_when_there_was_no_room_for_it(overflow: str) -> None:
-    """m2 expires while s is full of m1, or behind the get: only the one explains that nothing comes of it."""
+    """m2 expires while s is full of m1, or after the get: only the one explains that nothing comes of it."""
     timed = Timed(arguments='x-message-ttl=0 x-dead-letter-exchange="" x-dead-letter-routing-key=s')
     line = f"a.1 queue.declare s x-max-length=1 x-overflow={overflow}"
     timed.ask(0.3, line, "queue.declare-ok", queue="s", message_count=0, consumer_count=0)
