@@ -65,16 +65,9 @@ def publish(broker: Broker, channel: Channel, method: Method) -> None:
     """
     arguments = method.arguments
     immediate = bool(arguments.get("immediate"))
-    if immediate and not broker.dialect.text.immediate_is_known:
-        raise ProtocolError("PUBLISH-009", 540, "immediate=true")
     content = method.content or EMPTY_CONTENT
-    check_size(broker, content)
-    name = arguments.get("exchange", "")
-    check_write(broker, channel, name, "exchange")
-    missing = "TX-003" if channel.transaction is not None and broker.dialect.extensions else "PUBLISH-001"
-    exchange = find_exchange(broker, channel, name, broker.bookkeeping.ended_exchanges.get(name, missing))
-    if exchange.internal:
-        raise ProtocolError("EXCHANGE-009", 403, f"cannot publish to internal {exchange_text(broker, channel, name)}")
+    exchange = exchange_of(broker, channel, method)
+    name = exchange.name
     routing_key = arguments.get("routing_key", "")
     content = rewritten(broker, channel, content) or content
     check_properties(broker, channel, content)
@@ -95,6 +88,20 @@ def publish(broker: Broker, channel: Channel, method: Method) -> None:
         keep(broker, channel, channel.transaction, publication)
         return
     deliver(broker, channel, publication)
+
+
+def exchange_of(broker: Broker, channel: Channel, method: Method) -> Exchange:
+    """The exchange that the client publishes to. Checks all that RabbitMQ checks before it reads the properties."""
+    if method.arguments.get("immediate") and not broker.dialect.text.immediate_is_known:
+        raise ProtocolError("PUBLISH-009", 540, "immediate=true")
+    check_size(broker, method.content or EMPTY_CONTENT)
+    name = method.arguments.get("exchange", "")
+    check_write(broker, channel, name, "exchange")
+    missing = "TX-003" if channel.transaction is not None and broker.dialect.extensions else "PUBLISH-001"
+    exchange = find_exchange(broker, channel, name, broker.bookkeeping.ended_exchanges.get(name, missing))
+    if exchange.internal:
+        raise ProtocolError("EXCHANGE-009", 403, f"cannot publish to internal {exchange_text(broker, channel, name)}")
+    return exchange
 
 
 def deliver(broker: Broker, channel: Channel, publication: Publication) -> tuple[tuple[Queue, Message], ...]:

@@ -26,8 +26,6 @@ Requirements:
 * CHAN-022: Largest body that may be announced. A content header with a body-size above 536870912 is a hard error 501,
   before any of the body, or is taken: no text names a limit. [rabbit_command_assembler:process (MAX_MSG_SIZE), after
   4.0]
-* PUBLISH-001: Publish to a missing exchange. 404 soft error; the message is lost, no return, no confirm for it.
-  [rabbit_channel.erl:basic.publish lookup_or_die; AMQP 0-9-1 basic.publish]
 * PUBLISH-013: Max message size. Body larger than max_message_size is 406 after the content was received. In rabbitmq-3:
   default limit 128 MiB (16 MiB+1 accepted). In rabbitmq-4.0: default 16 MiB. In rabbitmq-4.3: default 16 MiB.
   [rabbit_channel.erl:check_msg_size]
@@ -41,7 +39,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Assembly, Channel, ChannelState
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
 from amqpspec.model.protocol.methods import CONTENT_METHODS, EMPTY_CONTENT, METHOD_IDS, Content, Method, RawFrame
-from amqpspec.model.rules.common.lookup import find_exchange
+from amqpspec.model.rules.basic.publish import exchange_of
 from amqpspec.model.rules.connection.frames import cannot_decode
 
 _BASIC = 60
@@ -141,7 +139,7 @@ def _complete(broker: Broker, channel: Channel, assembly: Assembly) -> Method | 
         text = f"message size {assembly.size} is larger than configured max size {limit}"
         raise ProtocolError("PUBLISH-013", 406, text, identifiers=METHOD_IDS[method.name])
     if assembly.properties is None:
-        find_exchange(broker, channel, method.arguments.get("exchange", ""), "PUBLISH-001")
+        exchange_of(broker, channel, whole)
         # the channel's process crashes over it (rabbit_binary_parser:ensure_content_decoded)
         raise ProtocolError("CHAN-021", 541, "", identifiers=(0, 0))
     return whole

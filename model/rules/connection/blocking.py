@@ -1,8 +1,8 @@
 """Alarms: what a broker that runs out of memory does to those who publish (CAP-003, CAP-004).
 
 rabbit_reader:publish_received, control_throttle: the first content header that a connection sends during an alarm
-blocks it: the broker reads nothing more of it, not even the body that follows, until the alarm is over. Who said that
-it understands connection.blocked is told; who only consumes does not notice anything.
+blocks it: the broker reads nothing more of it, not even the body that follows, until the alarm is over. A client
+with the capability connection.blocked is told. A connection that only consumes is not affected.
 
 Requirements:
 
@@ -44,15 +44,24 @@ def hold_back(broker: Broker, connection: Connection, event: TraceEvent) -> bool
     if connection.state is not ConnectionState.OPEN or event.name == "socket.abort":
         return False
     if not connection.blocked:
-        if not broker.alarm or event.name != "basic.publish" or event.content is None:
+        if not broker.alarm or not _has_content_header(broker, event):
             return False
         _block(broker, connection)
-        if not event.content.body:
-            return False  # complete with its header
+        if event.content is None or not event.content.body:
+            return False  # it ends with the header
     connection.held.append(event)
     if event.channel:
         broker.blame(broker.channel(connection.name, event.channel), requirement_of(connection))
     return True
+
+
+def _has_content_header(broker: Broker, event: TraceEvent) -> bool:
+    """Is it a publish, or the content header of one whose frames come one by one?"""
+    if event.name != "frame.header":
+        return event.name == "basic.publish" and event.content is not None
+    channel = broker.channels.get((event.connection, event.channel))
+    assembly = channel.assembly if channel is not None else None
+    return assembly is not None and assembly.missing is None and assembly.method.name == "basic.publish"
 
 
 def released(broker: Broker, connection: Connection) -> list[TraceEvent]:

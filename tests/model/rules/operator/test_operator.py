@@ -282,6 +282,17 @@ def alarmed(capabilities: Mapping[str, Any] = BLOCKABLE) -> Talk:
     return talk.send("broker operator.set-alarm")
 
 
+def test_the_content_header_blocks_where_frames_come_one_by_one() -> None:
+    """Seen on 3.10.8, 4.0.5 and 4.3.6."""
+    talk = alarmed().send("a.1 basic.publish q unfinished")
+    assert talk.acceptor.broker.quiet, "the method alone does not block"
+    talk.send("a.1 frame.header body-size=2").see("a", 0, "connection.blocked", reason="low on memory")
+    talk.send("a.1 frame.body body=m1", "a.1 queue.purge q")
+    assert talk.acceptor.broker.quiet, "neither is read"
+    talk.send("broker operator.clear-alarm").see("a", 0, "connection.unblocked")
+    assert talk.see("a", 1, "queue.purge-ok", message_count=1).acceptor.failures == []
+
+
 def test_an_alarm_alone_blocks_nobody() -> None:
     talk = alarmed().ask("a.1 queue.purge q", message_count=0)
     assert talk.passes
