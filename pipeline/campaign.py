@@ -83,7 +83,7 @@ class ShareDone:
 def shares_of(campaign: Campaign, targets: Sequence[TargetUnderTest], processors: int) -> list[Share]:
     """The tasks of a campaign, the targets in turns."""
     if campaign.sequences is None:
-        # nobody knows how many rounds there will be: each takes every so manieth
+        # the number of rounds is not known: share K of a target takes the rounds K, K + each, K + 2 * each, …
         each = max(1, -(-processors // len(targets)))
         spans = [(number, MOST_ROUNDS, each) for number in range(each)]
     else:
@@ -105,23 +105,33 @@ def search(
 
     Shares of a campaign of the same name and seed that were done before are not done again.
     """
-    until = None if campaign.time_budget is None else time.time() + campaign.time_budget
     # the operator of a target stays where it was started
     remote = [replace(target, operator=None) for target in targets]
-
-    def carry_out(share: Share) -> list[ShareDone]:
-        return [_carry_out(store, campaign, share, until)]
-
     if master is None:
         work = shares_of(campaign, remote, 1)
+        began = time.time()
         for number, share in enumerate(work, start=1):
-            yield from _checked(carry_out(share))
+            yield from _checked([_carry_out(store, campaign, share, _ends(campaign, began, number, len(work)))])
             if progress is not None:
                 progress(number, len(work))
         return
     with spark_session(master) as spark:
-        work = shares_of(campaign, remote, spark.sparkContext.defaultParallelism)
+        processors = spark.sparkContext.defaultParallelism
+        work = shares_of(campaign, remote, processors)
+        began, waves = time.time(), -(-len(work) // processors)
+
+        def carry_out(share: Share) -> list[ShareDone]:
+            until = _ends(campaign, began, 1 + share.number // processors, waves)
+            return [_carry_out(store, campaign, share, until)]
+
         yield from _checked(run_tasks(spark, work, carry_out, progress))
+
+
+def _ends(campaign: Campaign, began: float, wave: int, waves: int) -> float | None:
+    """When the shares of that wave are over (of `time.time`): those that are carried out one after another have equal
+    parts of the time. None: when they have done all.
+    """
+    return None if campaign.time_budget is None else began + campaign.time_budget * wave / waves
 
 
 def _checked(done: Sequence[ShareDone]) -> Sequence[ShareDone]:

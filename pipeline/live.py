@@ -13,6 +13,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -28,15 +29,25 @@ from amqpspec.pipeline.spark_session import PipelineError, failing_in_a_line, sp
 from amqpspec.pipeline.spark_tasks import run_tasks
 from amqpspec.pipeline.store.files import StoreError, write_whole
 
-#: Tasks of a batch. Connections are assigned by it, so it belongs to what is kept.
+#: Tasks of a batch. The number says to which of them a connection belongs, so it must not change while state is kept.
 TASKS = 4
 #: How often the folder is looked at.
 _EVERY = "1 second"
 #: Of a batch, so that a backlog is done in pieces.
 _MOST_FILES = 100
 _NUMBERED = re.compile(r"(.*?)(\d+)\.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Of what was found: a failure, or else something that could not be read or judged."""
+
+    text: str
+    is_failure: bool
+
+
 #: Is told the number of a batch, and a line for each failure and each problem.
-Told = Callable[[int, list[str]], None]
+Told = Callable[[int, list[Line]], None]
 
 
 def live(
@@ -129,10 +140,11 @@ class _Batches:
             work = [(task, number, ready) for task in range(TASKS)]
             out = self._out
 
-            def judge_share(share: tuple[int, int, Sequence[str]]) -> list[str]:
+            def judge_share(share: tuple[int, int, Sequence[str]]) -> list[Line]:
                 return _judge_share(out, *share)
 
-            lines = run_tasks(self._spark, work, judge_share)
+            # what cannot be read each task meets, what cannot be judged the one that it belongs to
+            lines = list(dict.fromkeys(run_tasks(self._spark, work, judge_share)))
             write_whole(out / "batches" / f"{number}.json", lambda file: file.write_text(json.dumps(waiting)))
             for old in range(TASKS):
                 (out / "state" / f"{number - 2}-{old}.pickle").unlink(missing_ok=True)
@@ -182,10 +194,10 @@ def _place(path: str) -> tuple[str, int]:
     return (found[1], int(found[2])) if found else (path, 0)
 
 
-def _judge_share(out: Path, task: int, number: int, paths: Sequence[str]) -> list[str]:
+def _judge_share(out: Path, task: int, number: int, paths: Sequence[str]) -> list[Line]:
     """Judge the connections that belong to a task; gives a line for each failure and for each file that is broken."""
     state = load(out / "state" / f"{number - 1}-{task}.pickle")
-    lines: list[str] = []
+    lines: list[Line] = []
     found: list[dict[str, Any]] = []
     for path in paths:
         recording = _place(path)[0]
@@ -193,13 +205,13 @@ def _judge_share(out: Path, task: int, number: int, paths: Sequence[str]) -> lis
             for start, judgement in state.take(recording, _own(read_trace(path), task)):
                 row = judgement_row(judgement, start, 0, "", {})
                 found.append({"recording": recording, "target": start["target"], **row})
+                where = f"in {start['sequence']} of {recording}"
                 lines += [
-                    f"{start['target']}: {each.identity} in {start['sequence']} of {recording}: {each.observed}"
+                    Line(f"{start['target']}: {each.identity} {where}: {each.observed}", is_failure=True)
                     for each in judgement.failures
                 ]
         except TraceError as error:
-            if task == 0:
-                lines.append(str(error))
+            lines.append(Line(str(error), is_failure=False))
     schema = pa.schema([pa.field("recording", pa.string()), pa.field("target", pa.string()), *JUDGEMENTS])
     if found:
         table = pa.Table.from_pylist(found, schema=schema)

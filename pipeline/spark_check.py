@@ -67,7 +67,7 @@ def _run(spark: Any, files: Sequence[Path], judge: Judge) -> list[dict[str, Any]
         of: Any = functions  # PySpark's type information lacks arrow_udf
         judged = of.arrow_udf(_judge_partition(judge), "string")
         texts = (
-            spark.read.parquet(*(file.as_uri() for file in files))
+            spark.read.parquet(*(f"file://{file}" for file in files))  # Spark takes a percent sign as it is
             .withColumn("source", of.input_file_name())
             .repartition(tasks, "source", "sequence")
             .sortWithinPartitions("source", "sequence", "row")

@@ -26,9 +26,13 @@ def run_tasks(
     try:
         with failing_in_a_line("the Spark job failed"):
             found: list[_Found] = context.parallelize(work, len(work)).flatMap(carry_out).collect()
-        return found
     finally:
         done.set()
+        if progress is not None:
+            watcher.join()
+    if progress is not None:
+        progress(len(work), len(work))
+    return found
 
 
 def _watch(context: Any, tasks: int, progress: Progress, done: threading.Event) -> None:

@@ -170,12 +170,16 @@ def flaky(judgements: DataFrame) -> DataFrame:
     """Failures that the same commands showed at one time and not at another, with their rate.
 
     Sequences are the same where target, version, dialect and commands are, whatever their runs and names; repetitions
-    count here. `failed` of `tried` showed the failure; `rate` is one of the other.
+    count here. `failed` of `tried` sequences showed the failure; `rate` is `failed` divided by
+    `tried`.
     """
     from pyspark.sql import functions as f
 
     keys = (*BROKER, "commands")
-    decided = judgements.where("problem is null and verdict in ('pass', 'fail', 'not exercised')")
+    # recordings of applications have no commands, so none of them is another's repetition
+    decided = judgements.where(
+        "problem is null and verdict in ('pass', 'fail', 'not exercised') and coalesce(mode, '') != 'open'"
+    )
     tried = decided.groupBy(*keys).agg(f.count("*").alias("tried")).where("tried > 1")
     failed = (
         decided.select(*keys, "day", "run", "sequence", f.explode("failures.identity").alias("identity"))

@@ -9,6 +9,8 @@ from string import hexdigits
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
+#: Octets of the longest virtual host: it is a short string.
+_LONGEST_NAME = 255
 _PORTS = {"amqp": 5672, "amqps": 5671}
 _FILES = ("cacertfile", "certfile", "keyfile")
 
@@ -64,12 +66,15 @@ def parse_address(text: str) -> Address:
         raise AddressError("the address has a fragment part, which is not supported")
     user, colon, password = login.partition(":")
     host, port = _host_and_port(place, _PORTS[scheme])
+    vhost = _decoded(path, "virtual host") if path else "/"
+    if len(vhost.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
+        raise AddressError(f"the virtual host has more than {_LONGEST_NAME} octets")
     return Address(
         host=host,
         port=port,
         user=_decoded(user, "user") if at else "guest",
         password=_decoded(password, "password") if colon else "guest",
-        vhost=_decoded(path, "virtual host") if path else "/",
+        vhost=vhost,
         tls=scheme == "amqps",
         **_parameters(query, scheme),
     )

@@ -69,7 +69,7 @@ def _search(options: argparse.Namespace, console: Console) -> int:
                 lost[f"{done.target} was lost: {done.lost}"] += 1
         took = time.monotonic() - began
         seconds = min(max(took, LEAST_TIME), MOST_TIME) if options.shrinking_time is None else options.shrinking_time
-        shrunk = list(shrink_new(store, targets, shown, seconds, seed))
+        shrunk = list(shrink_new(store, targets, shown, seconds, seed)) if seconds else []
     for what in dict.fromkeys(f"{each.target} was lost: {each.lost}" for each in shrunk if each.lost):
         lost[what] += 0
     for what, times in lost.items():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from amqpspec.command_line.output_files import require_writable
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.recording.capture import is_capture
 from amqpspec.conformance.traces.extras import needed_for
@@ -32,6 +33,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         with needed_for(f"for --out {options.out}"):
             # before anything is judged in vain
             from amqpspec.pipeline.table_file import write_table
+        require_writable(options.out)
     for path in options.traces:
         if is_capture(path):
             raise UsageError(f"{path}: a network capture, which amqpspec pipeline import takes into a store")

@@ -222,7 +222,7 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     help_of_dialect = "captures: judge by this dialect (default: as the broker says)"
     importing.add_argument("--dialect", type=_dialect, metavar="NAME", help=help_of_dialect)
     judging = action("judge", "judge what was not judged yet")
-    judging.add_argument("--again", action="store_true", help="and what was")
+    judging.add_argument("--again", action="store_true", help="judge what was judged before as well")
     judging.add_argument("--open", action="store_true", help=_OPEN_HELP)
     compacting = action("compact", "put small files together, and remove what is over")
     compacting.add_argument(
@@ -261,7 +261,7 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", action="append", default=[], metavar="NAME", help="as for run; repeatable")
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
     parser.add_argument("--deadline", type=_positive, default=5.0, metavar="SECONDS", help="as for run")
-    parser.add_argument("--shrinking-time", type=_positive, metavar="SECONDS", help="as for run, for each target")
+    parser.add_argument("--shrinking-time", type=_seconds, metavar="SECONDS", help="as for run, for each target")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
@@ -327,7 +327,7 @@ def _number(text: str, kind: type, least: float, what: str) -> float:
         number: float = kind(text)
     except ValueError:
         number = least - 1
-    if not number >= least:
+    if not least <= number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
     return number
 

@@ -134,15 +134,14 @@ def _conservation(options: argparse.Namespace, console: Console) -> int:
 def _live(options: argparse.Namespace, console: Console) -> int:
     with needed_for("for amqpspec pipeline live", "spark"):
         import_module("pyspark")
-    from amqpspec.pipeline.live import live
+    from amqpspec.pipeline.live import Line, live
 
-    failed = False
+    codes = {CONFORMS}
 
-    def told(number: int, lines: list[str]) -> None:
-        nonlocal failed
-        failed = failed or bool(lines)
+    def told(number: int, lines: list[Line]) -> None:
         for line in lines:
-            console.print(Text(visible(line)), soft_wrap=True)
+            codes.add(DEVIATES if line.is_failure else TRACE_UNREADABLE)
+            console.print(Text(visible(line.text)), soft_wrap=True)
 
     try:
         live(options.store, options.out, options.spark, told, until_done=options.until_done)
@@ -150,7 +149,7 @@ def _live(options: argparse.Namespace, console: Console) -> int:
         # that is how one ends it that goes on until then
         if options.until_done:
             raise
-    return DEVIATES if failed else CONFORMS
+    return max(codes)
 
 
 def _page(options: argparse.Namespace, console: Console) -> int:

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -43,6 +43,7 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements, select
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
@@ -82,7 +83,9 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
     )  # fmt: skip
     finished = _Finished()
     interrupt: KeyboardInterrupt | None = None
+    broken: list[EmbeddedBrokerFailure] = []
     with ExitStack() as stack:
+        stack.enter_context(_kept_for_later(finished, broken))
         stack.enter_context(held(options.out))
         if wanted.jobs > 1:
             begin_loading()
@@ -120,6 +123,8 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         _add_to_store(options)
     if interrupt is not None:
         raise interrupt
+    if broken:
+        raise broken[0]
     with heard_or_not():
         _print(result, options, console)
         for problem in result.problems:
@@ -128,6 +133,17 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
             print(update(listed, result, date.today()) or f"# {options.deviations} may stay as it is")
         sys.stdout.flush()
     return result.exit_code
+
+
+@contextmanager
+def _kept_for_later(finished: _Finished, broken: list[EmbeddedBrokerFailure]) -> Iterator[None]:
+    """An embedded broker that has broken down says so when it is stopped: the reports of its run come first."""
+    try:
+        yield
+    except EmbeddedBrokerFailure as error:
+        if finished.result is None:
+            raise
+        broken.append(error)
 
 
 def _with_ladders(result: RunResult, options: argparse.Namespace) -> RunResult:
@@ -238,6 +254,8 @@ def _write_reports(result: RunResult, options: argparse.Namespace) -> None:
         except (TraceError, OSError) as error:
             print(f"amqpspec: {options.parquet} was left out: {error}", file=sys.stderr)
     _write_job_summary(result)
+    for former in (options.out / "failures").glob("*.amqp"):
+        former.unlink(missing_ok=True)  # of a run before, whose report is gone as well
     for found, file in _command_files(result, options.out):
         write(file, f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n")
 

@@ -13,14 +13,14 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line import report
-from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST
+from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST, USAGE
 from amqpspec.command_line.options import random_seed
 from amqpspec.command_line.usage import UsageError
 from amqpspec.reports.text import visible
 from amqpspec.targets.errors import TargetError
 
 #: The worst first: the exit code is that of the worst run.
-_WORST_FIRST = (TARGET_LOST, DEVIATES, INCONCLUSIVE, CONFORMS)
+_WORST_FIRST = (USAGE, TARGET_LOST, DEVIATES, INCONCLUSIVE, CONFORMS)
 #: Options that name one file, which would be each run's.
 _FILES = ("html", "json", "junit", "markdown", "badge", "parquet", "write_deviations")
 
@@ -28,7 +28,9 @@ _FILES = ("html", "json", "junit", "markdown", "badge", "parquet", "write_deviat
 def run_each(
     options: argparse.Namespace, console: Console, run: Callable[[argparse.Namespace, Console], int]
 ) -> int:
-    """The exit code of the worst run. A target that cannot be had costs its own run. Raises `UsageError`."""
+    """The exit code of the worst run. A target that cannot be had costs its own run, and so does one that is wrong,
+    but for the first. Raises `UsageError`.
+    """
     for name in _FILES:
         if getattr(options, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} names one file, and there are several targets")
@@ -50,6 +52,11 @@ def run_each(
         except TargetError as error:
             print(f"amqpspec: {' '.join(str(error).split())}", file=sys.stderr)
             codes.append(TARGET_LOST)
+        except UsageError as error:
+            if not codes:
+                raise
+            print(f"amqpspec: {' '.join(str(error).split())}", file=sys.stderr)
+            codes.append(USAGE)
     if places:
         page = argparse.Namespace(directories=places, out=options.out, quiet=options.quiet)
         report.execute(page, console)

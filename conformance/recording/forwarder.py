@@ -73,15 +73,19 @@ class _Forwarder:
             loop.add_signal_handler(number, self._over.set)
         await self._try_upstream(loop)
         try:
-            server = await loop.create_server(lambda: _Pair(self).client, listen.host, listen.port, ssl=listen.tls)
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+            server = await loop.create_server(
+                lambda: _Pair(self).client, listen.host, listen.port, ssl=listen.tls, start_serving=False
+            )
+        except (OSError, UnicodeError) as error:
+            code = getattr(error, "errno", None)
+            reason = os.strerror(code) if code and code > 0 else getattr(error, "strerror", None) or str(error)
             raise TargetUnreachable(f"cannot listen on {listen.host} port {listen.port}: {reason}") from None
         await loop.subprocess_exec(
             lambda: self._recorder,
             sys.executable, "-m", "amqpspec.conformance.recording.recorder", self._options.to_json(),
             stdout=None,
         )  # fmt: skip
+        await server.start_serving()  # not before: of a client that came earlier nothing would be recorded
         host, port = server.sockets[0].getsockname()[:2]
         on_ready(host, port)
         while rotate is not None and not self._over.is_set():

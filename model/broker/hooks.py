@@ -17,8 +17,8 @@ where it does not say that it has to be (`once_awake`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.connections import Connection
@@ -235,23 +235,33 @@ _PLACES = tuple(
 )
 
 
+def _methods_at(guests: Iterable[Guest], place: str) -> Iterator[tuple[Callable[..., Any], str]]:
+    """The guests' own methods of that name."""
+    for guest in guests:
+        method = getattr(type(guest), place)
+        if method is not vars(Guest)[place]:
+            yield getattr(guest, place), guest.name if method in _ONCE_AWAKE else ""
+
+
 class Hooks:
     """Who is told and asked at each place: for the name of each method of `Guest`, those guests' that have it.
 
     `awake`: names of the guests that are; the others are not at all places. It never changes, as states share it.
     """
 
-    def __init__(self, guests: Iterable[Guest] = (), awake: frozenset[str] = frozenset()) -> None:
+    def __init__(self, guests: Iterable[Guest] = ()) -> None:
         self.guests = tuple(guests)
-        self.awake = awake
+        #: by place the methods that stand there, each with the name of the guest that has to be awake for it, or ""
+        self._at = {place: tuple(_methods_at(self.guests, place)) for place in _PLACES}
         #: those of the same guests, by who of them is awake
-        self._others = {awake: self}
-        for place in _PLACES:
-            setattr(self, place, tuple([getattr(guest, place) for guest in self.guests if self._is_at(guest, place)]))
+        self._others: dict[frozenset[str], Hooks] = {}
+        self._wake(frozenset())
 
-    def _is_at(self, guest: Guest, place: str) -> bool:
-        method = getattr(type(guest), place)
-        return method is not vars(Guest)[place] and (guest.name in self.awake or method not in _ONCE_AWAKE)
+    def _wake(self, awake: frozenset[str]) -> None:
+        self.awake = awake
+        self._others[awake] = self
+        for place, methods in self._at.items():
+            setattr(self, place, tuple([method for method, guest in methods if not guest or guest in awake]))
 
     def with_awake(self, guest: str) -> Hooks:
         """The same, where that one is awake as well."""
@@ -260,17 +270,18 @@ class Hooks:
         awake = self.awake | {guest}
         found = self._others.get(awake)
         if found is None:
-            found = Hooks(self.guests, awake)
-            found._others = self._others
-            self._others[awake] = found
+            found = Hooks.__new__(Hooks)
+            found.guests, found._at, found._others = self.guests, self._at, self._others
+            found._wake(awake)
         return found
 
     def __deepcopy__(self, memo: object) -> Hooks:
         return self
 
-    def __getattr__(self, place: str) -> tuple[Any, ...]:
-        """For type checkers: the attributes are made from the methods of `Guest`."""
-        raise AttributeError(place)
+    if TYPE_CHECKING:
+
+        def __getattr__(self, place: str) -> tuple[Any, ...]:
+            """The attributes are made from the methods of `Guest`."""
 
 
 #: Nobody is there.

@@ -66,12 +66,13 @@ class CountsToldAsKnown(CountsTold):
             memory.untold[queue] = None
             return
         memory.untold.pop(queue, None)
-        holders = broker.holders(queue) if queue.type is QueueType.QUORUM else 0
+        known = broker.holders(queue) if queue.type is QueueType.QUORUM else None
+        holders = known or 0
         counted = len(queue.consumers) + holders
         if holders and queue.single_active_consumer:
             # who counts holders does not count those who wait for the seat
             counted = max(len(queue.consumers), min(len(queue.consumers), 1) + holders)
-        if arguments["consumer_count"] <= places(broker, queue)[1]:
+        if arguments["consumer_count"] <= places(broker, queue, known)[1]:
             memory.settling.pop(queue, None)
         broker.counts_seen(queue, arguments, counted)
 
@@ -149,9 +150,9 @@ def _settle(broker: Broker, queue: Queue, many: int) -> None:
         settling[queue] = settling.get(queue, 0) + many
 
 
-def places(broker: Broker, queue: Queue) -> tuple[int, int]:
-    """Least and most that a quorum queue may count as consumers when all is at rest: those whom it may serve, and
-    those who hold something.
+def places(broker: Broker, queue: Queue, holders: int | None = None) -> tuple[int, int]:
+    """Least and most that a quorum queue may count as consumers when all is at rest: those that it may serve, and those
+    that hold something (`holders`: how many, if that is known).
     """
     late = 0
     counted = len(queue.consumers)
@@ -159,7 +160,7 @@ def places(broker: Broker, queue: Queue) -> tuple[int, int]:
         # those that have timed out wait for the seat, or may still hold something
         late = sum(rests(broker, each) for each in queue.consumers)
         counted = 1 if late < len(queue.consumers) else 0
-    counted += broker.holders(queue)
+    counted += broker.holders(queue) if holders is None else holders
     return counted, counted + late
 
 

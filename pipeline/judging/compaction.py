@@ -75,7 +75,7 @@ def _packed(parts: Iterable[Part]) -> list[list[Part]]:
 
 
 def _merge(store: Store, parts: Sequence[Part], judged: bool) -> None:
-    """What the new part was judged to be is there before it counts, and so it is never without."""
+    """The judgements of the new part are written before its commit, so a part that counts always has them."""
     one = parts[0]
     id = uuid4().hex
     made = Part(

@@ -1,4 +1,4 @@
-"""Judging a part of recordings of the open world in columns: what the way row by row does, in less than half its time.
+"""Judges a part of open-world recordings by columns: as row by row, in less than half the time.
 
 Recordings of applications are large. So their rows are not made one by one: the arguments of a batch are parsed as one
 text, and frames go to the judge as they stand in the columns. Where anything in a part is not as usual (a row that

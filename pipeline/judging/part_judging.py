@@ -118,6 +118,10 @@ class _Rows:
             yield row
 
 
+class _Unreadable(TraceError):
+    """The file of the part cannot be read any further."""
+
+
 class _BrokenRow(TraceError):
     """A row that cannot be read, though the file can."""
 
@@ -162,6 +166,8 @@ def _one(rows: _Rows, judge: Judge) -> dict[str, Any]:
     iterator = watched()
     try:
         judgement = judge(iterator)
+    except _Unreadable:
+        raise
     except TraceError as error:
         problem = str(error)
     except Exception as error:  # noqa: BLE001 - whatever the judge meets in a sequence costs that sequence only
@@ -169,6 +175,8 @@ def _one(rows: _Rows, judge: Judge) -> dict[str, Any]:
     try:
         for _ in iterator:
             pass
+    except _Unreadable:
+        raise
     except TraceError as error:
         problem = problem or str(error)
     while rows.next is not None and _name(rows.next) == name and not _begins(rows.next):
@@ -188,13 +196,13 @@ def _rows(store: Store, part: Part) -> Iterator[TraceRow | _BrokenRow]:
             names = columns.schema_arrow.names
             missing = [name for name in SCHEMA.names if name not in names and name not in ADDED_LATER]
             if missing:
-                raise TraceError(f"{file}: not a part of a store: the column {missing[0]} is missing")
+                raise _Unreadable(f"{file}: not a part of a store: the column {missing[0]} is missing")
             if columns.metadata.num_rows != part.rows:
-                raise TraceError(f"{file}: {columns.metadata.num_rows} rows, where the manifest says {part.rows}")
+                raise _Unreadable(f"{file}: {columns.metadata.num_rows} rows, where the manifest says {part.rows}")
             for batch in columns.iter_batches(_BATCH, columns=[name for name in SCHEMA.names if name in names]):
                 yield from _rows_of(batch)
     except (OSError, pa.ArrowException) as error:
-        raise TraceError(f"{file}: not a readable Parquet file: {' '.join(str(error).split())}") from error
+        raise _Unreadable(f"{file}: not a readable Parquet file: {' '.join(str(error).split())}") from error
 
 
 def _rows_of(batch: pa.RecordBatch) -> Iterator[TraceRow | _BrokenRow]:

@@ -123,14 +123,16 @@ def add_trace(
     added = Added()
     try:
         file = trace_file(path)
-        name = run or _run_of(file)
+        content = _run_of(file)
+        name = run or content
         day = day or datetime.fromtimestamp(_began(file), UTC).date().isoformat()
     except (OSError, TraceError) as error:
         # nothing of it is in the store, so nothing is noted there
         reason = f"{path}: the trace cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
         added.problems.append(reason)
         return added
-    commit = "import-" + sha256(f"{name}\n{target or ''}".encode()).hexdigest()[:32]
+    said = f"{name}\n{target or ''}" if name == content else f"{name}\n{target or ''}\n{content}"
+    commit = "import-" + sha256(said.encode()).hexdigest()[:32]
     if store.has_commit(commit):
         added.known = True
         return added

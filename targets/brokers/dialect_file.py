@@ -63,7 +63,7 @@ def _dialect(table: dict[str, Any]) -> Dialect:
     if unknown := [key for key in table if key not in _KEYS]:
         raise _Wrong(unknown[0], f"{unknown[0]!r} is none of {', '.join(_KEYS)}")
     base = table.get("base", AMQP_0_9_1.name)
-    if base not in DIALECTS:
+    if not isinstance(base, str) or base not in DIALECTS:
         raise _Wrong("base", f"base is {base!r}, and none of {', '.join(DIALECTS)}")
     extensions, choices = table.get("extensions", []), table.get("choices", {})
     if not isinstance(extensions, list) or not all(isinstance(each, str) for each in extensions):
@@ -92,7 +92,7 @@ def _checked(choices: Mapping[str, object]) -> Mapping[str, str]:
 
 def dialect_file(base: str, extensions: Collection[str], choices: Mapping[str, str], title: str) -> str:
     """The text of such a file. `title`: whose dialect it is, one line."""
-    lines = [f"# {title}", f'base = "{base}"']
+    lines = [f"# {' '.join(title.split())}", f'base = "{base}"']
     if extensions:
         lines.append(f"extensions = [{', '.join(f'{each!r}' for each in sorted(extensions))}]".replace("'", '"'))
     if choices:

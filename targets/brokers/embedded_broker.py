@@ -55,12 +55,12 @@ class EmbeddedBroker:
         clock: Clock = COMMON,
     ) -> None:
         faulty = fault_named(fault) if isinstance(fault, str) and fault else fault or None
-        self._dialect = dialect or (dialect_named(faulty.dialect) if faulty else DEFAULT_DIALECT)
+        self.dialect = dialect or (dialect_named(faulty.dialect) if faulty else DEFAULT_DIALECT)
         self._place = (host, port)
         self._access = Access(user, password, vhost)
         self._tls = ssl_context
         self._clock = clock
-        self._responder = Responder(self._dialect, faulty, self._access, clock)
+        self._responder = Responder(self.dialect, faulty, self._access, clock)
         self._thread: threading.Thread | None = None
         self._address: Address | None = None
         self._loop: Loop | None = None
@@ -129,13 +129,13 @@ class EmbeddedBroker:
         try:
             family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
             listener = socket.create_server((host, port), family=family, backlog=128)
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise TargetUnreachable(f"cannot listen on {host} port {port}: {reason}") from None
         bound_port = int(listener.getsockname()[1])
         access = self._access
         self._address = Address(host, bound_port, access.user, access.password, access.vhost, self._tls is not None)
-        self._loop = Loop(listener, self._tls, self._responder, self._dialect, access, self._clock)
+        self._loop = Loop(listener, self._tls, self._responder, self.dialect, access, self._clock)
         if isinstance(self._clock, FastForwardClock):
             self._clock.attend(partial(self._loop.orders.give, ClockWait(OPERATOR, 0, CLOCK_WAIT, {}, sent=True)))
         return self._loop

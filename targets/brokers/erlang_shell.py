@@ -17,14 +17,14 @@ from docker.utils.socket import frames_iter
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from amqpspec.targets.errors import OperatorError
 
-#: Reads an expression from each line, and answers with a line; it ends with its input. What the node evaluates may take
-#: as long as it likes. The function that reads the next line is called by its own name.
+#: Reads an expression from each line, and answers with a line; it ends with its input. Of a node that does not answer
+#: within 55 s the answer is an error. The function that reads the next line is called by its own name.
 _PROGRAM = r"""
     Node = list_to_atom("rabbit@" ++ element(2, inet:gethostname())),
     Evaluate = fun(Line) ->
         {ok, Tokens, _} = erl_scan:string(Line),
         {ok, Expressions} = erl_parse:parse_exprs(Tokens),
-        {value, Value, _} = rpc:call(Node, erl_eval, exprs, [Expressions, []]),
+        {value, Value, _} = rpc:call(Node, erl_eval, exprs, [Expressions, []], 55000),
         Value
     end,
     Loop = fun Next() ->

@@ -137,7 +137,7 @@ def build(client: docker.DockerClient, image: BrokerImage, mirror: str) -> None:
             client.api.import_image(
                 src=str(archive), repository=repository, tag=tag, changes=list(image.changes)
             )
-        except DockerException as error:
+        except (DockerException, OSError) as error:
             raise ImageBuildError(f"{image.name}: the Docker engine refused the image: {error}") from error
 
 
@@ -286,7 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         client = docker.from_env()
         missing = missing_images(client, wanted)
-    except DockerException as error:
+    except (DockerException, OSError) as error:
         print(f"cannot reach the Docker engine: {error}", file=sys.stderr)
         return 1
     if options.list:
@@ -295,7 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         failures = build_missing(client, wanted, options.mirror, _say)
-    except (ImageBuildError, DockerException) as error:
+    except (ImageBuildError, DockerException, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     for failure in failures:

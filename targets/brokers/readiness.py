@@ -79,7 +79,7 @@ def answers_amqp(host: str, port: int, timeout: float) -> bool:
                 if not chunk:
                     return False
                 received += chunk
-    except OSError:
+    except (OSError, UnicodeError):
         return False
     kind, channel, _size, class_id, method_id = _OPENING.unpack(received)
     return (kind, channel) == (_METHOD_FRAME, 0) and (class_id, method_id) == _CONNECTION_START

@@ -30,7 +30,7 @@ from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
-from amqpspec.targets.faults.all_faults import FAULTS
+from amqpspec.targets.faults.all_faults import FAULTS, fault_named
 from tests.patience import patience
 
 PROGRAM = [sys.executable, "-c", "import sys; from amqpspec import main; sys.exit(main())"]
@@ -195,6 +195,30 @@ def test_stop_at_the_first_failure(amqpspec: Amqpspec, tmp_path: Path, which: tu
     assert {failure["sequence"] for failure in report["failures"]} == {ends[-1]["sequence"]}
 
 
+def test_the_commands_of_a_run_before_are_gone(amqpspec: Amqpspec, tmp_path: Path) -> None:
+    small = ("--only", "ACK-003", "--sequences", 0, "--jobs", 1, "--shrinking-time", 0, "--quiet", "--out", "o")
+    assert amqpspec("run", "embedded:multiple-zero-ignored", *small).code == 1
+    assert list((tmp_path / "o" / "failures").iterdir())
+    assert amqpspec("run", "embedded", *small).code == 0
+    assert not list((tmp_path / "o" / "failures").iterdir())
+
+
+@pytest.mark.parametrize("fault", ["multiple-zero-ignored", "channel-limit-per-consumer"])
+def test_a_fault_is_served_in_its_own_dialect(
+    amqpspec: Amqpspec, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    served: list[EmbeddedBroker] = []
+    monkeypatch.setattr(EmbeddedBroker, "serve_forever", lambda broker, on_ready: served.append(broker))
+    assert amqpspec("serve", "--fault", fault).code == 0
+    assert [broker.dialect.name for broker in served] == [fault_named(fault).dialect]
+
+
+def test_an_embedded_broker_that_broke_down_says_so(amqpspec: Amqpspec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EmbeddedBroker, "serve_forever", lambda broker, on_ready: None)
+    monkeypatch.setattr(EmbeddedBroker, "failures", ("the model broke down",))
+    amqpspec("serve").check_error(3, "the model broke down")
+
+
 def test_what_fails_no_run_does_not_stop_it(amqpspec: Amqpspec, tmp_path: Path) -> None:
     """A run that ends green was carried out as a whole."""
     listed = ["ACK-003|missing frame|basic.deliver", "STREAM-006|missing frame|basic.deliver"]
@@ -341,6 +365,7 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("run --steps 0", "'0' is not a number of 1 or more"),
         ("run --time-budget 0", "'0' is not a number of seconds above 0"),
         ("run --deadline nan", "'nan' is not a number of seconds above 0"),
+        ("run --deadline inf", "'inf' is not a number of seconds above 0"),
         ("run --out /proc/nowhere", "/proc/nowhere: cannot be made"),
         ("run --out file.amqp", "file.amqp: cannot be made"),
         ("run --junit nowhere/j.xml", "nowhere/j.xml: there is no directory"),
@@ -357,6 +382,7 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("replay file.amqp embedded:nosuchfault", "unknown fault"),
         ("replay file.amqp --mode burst", "--mode burst is not available"),
         ("check", "TRACE"),
+        ("check file.amqp --out nowhere/t.parquet", "nowhere/t.parquet: there is no directory"),
         ("requirements --show NOSUCH-001", "no requirement 'NOSUCH-001'"),
         ("requirements --only NOSUCH", "no requirement prefix 'NOSUCH'"),
         ("serve --fault nosuchfault", "unknown fault 'nosuchfault'"),

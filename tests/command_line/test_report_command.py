@@ -91,6 +91,18 @@ def test_a_run_on_several_targets_makes_the_page(
     assert "--junit names one file" in capsys.readouterr().err
 
 
+def test_a_target_that_is_wrong_costs_its_own_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small = ("--only", "GET-001", "--sequences", 0, "--jobs", 1)
+    assert amqpspec("run", "embedded", "embedded:nosuchfault", *small) == 2
+    assert (tmp_path / "amqpspec-out" / "side-by-side.html").is_file()
+    assert "nosuchfault" in capsys.readouterr().err
+    assert amqpspec("run", "embedded:nosuchfault", "embedded", *small, "--out", "other") == 2
+    assert not (tmp_path / "other" / "side-by-side.html").exists(), "a mistake that shows at once ends all of it"
+
+
 def test_a_target_that_cannot_be_had_costs_its_own_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.protocol.methods import Content, Method
 from amqpspec.pipeline import bulk_judging as bulk
 from amqpspec.pipeline.bulk_judging import judge_store, shares
+from amqpspec.pipeline.judging import part_judging
 from amqpspec.pipeline.judging.latencies import CONFIRM, FIRST_DELIVERY, Latencies
 from amqpspec.pipeline.store import adding
 from amqpspec.pipeline.store.adding import add_trace
@@ -139,6 +140,29 @@ def test_a_broken_file_costs_itself_and_is_named(
     assert any(str(torn) in each and "not a readable Parquet file" in each for each in problems)
     assert any(f"{fewer}: 2 rows, where the manifest says 5" in each for each in problems)
     assert judge_store(store, judge=judge).unreadable == 2, "as long as it is there"
+
+
+def test_a_file_that_breaks_in_the_middle_is_not_taken_for_judged(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_trace(store, write_trace(tmp_path / "t.jsonl", "b", {f"s {n}": GOOD for n in range(9)}))
+    (part,) = store.contents().parts
+    batches = []
+
+    def breaking(batch: pa.RecordBatch) -> Iterator[Any]:
+        batches.append(batch)
+        if len(batches) == 2:
+            raise OSError("Input/output error")
+        return whole(batch)
+
+    whole = part_judging._rows_of
+    monkeypatch.setattr(part_judging, "_BATCH", 7)
+    monkeypatch.setattr(part_judging, "_rows_of", breaking)
+    summary = judge_store(store, judge=judge)
+    assert (summary.unreadable, summary.sequences) == (1, 0) and "Input/output error" in summary.problems[0]
+    assert not store.is_judged(part)
+    monkeypatch.undo()
+    assert judge_store(store, judge=judge).sequences == 9
 
 
 def test_a_broken_sequence_costs_itself_and_is_named(store: Store, tmp_path: Path) -> None:

@@ -104,6 +104,14 @@ def test_the_time_of_a_campaign_is_bounded(target: TargetUnderTest, tmp_path: Pa
     assert 0 < done.sequences < 5000 and done.lost is None
 
 
+def test_each_target_has_its_part_of_the_time(target: TargetUnderTest, tmp_path: Path) -> None:
+    other = replace(target, description=replace(target.description, label="other"))
+    store = create_store(tmp_path / "store")
+    done = list(search(store, replace(CAMPAIGN, sequences=None, time_budget=2.0), [target, other]))
+    assert [each.target for each in done] == ["embedded", "other"]
+    assert all(0 < each.sequences < 5000 for each in done)
+
+
 def test_shares_are_spread_over_targets_and_rounds(target: TargetUnderTest) -> None:
     shares = shares_of(replace(CAMPAIGN, sequences=100), [target, target], 2)
     assert [(share.number, share.first, share.stop) for share in shares[:4]] == [

@@ -102,6 +102,9 @@ def test_files_that_arrive(recorded: Path, tmp_path: Path, spark: Any, capsys: p
     assert main(command) == 1
     assert "PUBLISH-007" in capsys.readouterr().out
     assert judged(tmp_path / "out") == all_at_once(recorded)
+    (tmp_path / "in" / "broken.jsonl").write_text("{\n")
+    assert main(command) == 5, "nothing failed, and something could not be read"
+    assert capsys.readouterr().out.count("broken.jsonl") == 1, "it is named once, however many tasks met it"
 
 
 #: One file in each batch, so that there are many moments at which it can be killed.
@@ -134,9 +137,9 @@ def test_a_worker_that_is_killed_costs_time_only(
 ) -> None:
     split(recorded, tmp_path / "in", 3)
     monkeypatch.setattr(live, "_judge_share", judge_share_and_die)
-    told: list[str] = []
+    told: list[live.Line] = []
 
-    def tell(number: int, lines: list[str]) -> None:
+    def tell(number: int, lines: list[live.Line]) -> None:
         told.extend(lines)
 
     live.live(tmp_path / "in", tmp_path / "out", "local[2]", tell, until_done=True, most_files=1)

@@ -75,6 +75,14 @@ def test_a_trace_is_added_once(store: Store, trace: Path) -> None:
     assert len(store.contents().parts) == 1
 
 
+def test_another_trace_of_the_same_run_is_added(store: Store, trace: Path, tmp_path: Path) -> None:
+    other = write_trace(tmp_path / "two.jsonl", "broker/1: a", {"search 9": GOOD})
+    for each in (trace, other):
+        assert not add_trace(store, each, run="nightly").known
+        assert add_trace(store, each, run="nightly").known
+    assert sum(part.sequences for part in store.contents().parts) == 8
+
+
 def test_each_target_of_a_trace_has_parts_of_its_own(store: Store, tmp_path: Path) -> None:
     write_trace(tmp_path / "a.jsonl", "a", {"s": GOOD})
     write_trace(tmp_path / "b.jsonl", "b", {"t": GOOD})

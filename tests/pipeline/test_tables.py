@@ -155,6 +155,12 @@ def test_what_the_same_commands_show_at_one_time_only_is_flaky(judgements: Any) 
     assert rows(table, "identity", "failed", "tried", "rate", "run") == [(LOST, 1, 2, 0.5, "first")]
 
 
+def test_recordings_of_applications_repeat_nothing(judgements: Any) -> None:
+    from pyspark.sql import functions as f
+
+    assert rows(tables.flaky(judgements.withColumn("mode", f.lit("open"))), "identity") == []
+
+
 def test_the_difference_of_two_runs(judgements: Any) -> None:
     assert rows(tables.difference(judgements, "first", "second")) == [
         ("failure", COUNT, "not seen", "seen"),

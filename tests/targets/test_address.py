@@ -71,6 +71,7 @@ def test_accepted(text: str, expected: Address) -> None:
         ("amqp://u:SECRET@[::1]x", "host"),
         ("amqp://u:SECRET@a b", "host"),
         ("amqp://u:SECRET@h\n:1", "host"),
+        (f"amqp://u:SECRET@h/{'v' * 256}", "virtual host"),
     ],
 )
 def test_refused(text: str, part: str) -> None:
