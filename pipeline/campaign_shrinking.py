@@ -45,11 +45,13 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """A new failure, and the file of its commands. `lost`: the target was lost meanwhile; its other failures wait."""
+    """A new failure, and the file of its commands. `lost`: the target was lost meanwhile; its other failures wait.
+    There is no file where it was lost over the first one.
+    """
 
     target: str
     found: FoundFailure
-    file: Path
+    file: Path | None
     lost: str | None = None
 
 
@@ -100,9 +102,10 @@ def _shrunk(
             findings.shrink_all()
         except TargetError as error:
             lost = str(error)
-    for identity, found in findings.found.items():
-        if found.rate is None and lost is not None:
-            continue  # it was not this one's turn yet
+    had_their_turn = {id: found for id, found in findings.found.items() if found.rate is not None or lost is None}
+    if not had_their_turn:
+        yield Shrunk(label, next(iter(findings.found.values())), None, lost)
+    for identity, found in had_their_turn.items():
         file = file_of(store, label, new[identity].failure)
         with whole_file(file) as unfinished:
             unfinished.write_text(f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n")

@@ -73,11 +73,12 @@ def _search(options: argparse.Namespace, console: Console) -> int:
     for what in dict.fromkeys(f"{each.target} was lost: {each.lost}" for each in shrunk if each.lost):
         lost[what] += 0
     for what, times in lost.items():
-        print(f"amqpspec: {visible(what)} ({plural(times, 'share')} ended early)", file=sys.stderr)
+        when = f"{plural(times, 'share')} ended early" if times else "while failures were shrunk"
+        print(f"amqpspec: {visible(what)} ({when})", file=sys.stderr)
     before = f", {plural(known, 'share')} done before" if known else ""
     console.print(Text(f"run {campaign.run}, seed {seed}{before}"))
     console.print(Text(f"{plural(sequences, 'sequence')}, {frames:,} frames: {failed:,} failed"))
-    for each in shrunk:
+    for each in (shrunk_one for shrunk_one in shrunk if shrunk_one.file is not None):
         line = f"new on {each.target}: {each.found.failure.identity}: {each.file}"
         console.print(Text(visible(line)), soft_wrap=True)
     return TARGET_LOST if lost else DEVIATES if failed else CONFORMS

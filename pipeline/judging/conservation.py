@@ -8,7 +8,7 @@ it can be spread by message. Of the queues as wholes it has `QueueNotes`. It fin
 * more deliveries of a message without the flag `redelivered` than it was published times (ACK-015), and the flag where
   no delivery and no end of a channel came before (ACK-015);
 * more deliveries than it was published and given back together: it was settled, or is held (ACK-001);
-* a message that was confirmed to a queue, or given back to it, and is neither settled nor held, though the queue was
+* a message that was confirmed to a queue, and is neither settled nor held, given back or not, though the queue was
   found empty later (CONFIRM-010).
 
 Each is said only where the recording decides it (docs/pipeline.md). Times are on the one clock of the recording.

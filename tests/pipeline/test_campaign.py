@@ -18,6 +18,7 @@ from amqpspec.model.promises.dialects import DEFAULT_DIALECT
 from amqpspec.pipeline import campaign as campaigns
 from amqpspec.pipeline.bulk_judging import judge_store
 from amqpspec.pipeline.campaign import Campaign, search, shares_of
+from amqpspec.pipeline.campaign_shrinking import shrink_new
 from amqpspec.pipeline.store.store import Store, create_store
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from tests.pipeline.stand_in import mortal
@@ -145,3 +146,14 @@ def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert said.startswith("run r, seed 3\n8 sequences, ")
     assert main([*command, "--seed", "3", "--sequences", "4", "--steps", "5", "--run", "r"]) == 0
     assert "run r, seed 3, 2 shares done before\n0 sequences" in capsys.readouterr().out
+
+
+def test_a_target_that_is_lost_over_the_first_new_failure_is_told(tmp_path: Path) -> None:
+    store = create_store(tmp_path / "store")
+    with EmbeddedBroker(fault="confirm-twice") as broker:
+        described = TargetDescription("faulty", "amqpspec", "", DEFAULT_DIALECT.name)
+        target = TargetUnderTest(broker.address, described, deadline=0.3)
+        (done,) = search(store, replace(CAMPAIGN, sequences=3, themes=("publishing",)), [target])
+    assert done.shown
+    (lost,) = shrink_new(store, [target], done.shown, 5.0, 7)
+    assert lost.file is None and lost.lost is not None and "cannot connect" in lost.lost
