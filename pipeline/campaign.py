@@ -145,6 +145,9 @@ def _carry_out(store: Store, campaign: Campaign, share: Share, until: float | No
     """Do a share, where it is done. `until`: of `time.time`."""
     label = share.target.description.label
     said = f"{campaign.run}\n{campaign.seed}\n{label}\n{share.first} {share.stop} {share.step}"
+    # another campaign by what it does is another one, whatever its name
+    many = None if campaign.sequences is None else min(share.stop * ROUND, campaign.sequences)
+    said += f"\n{campaign.steps} {' '.join(campaign.themes)} {many}"
     commit = f"campaign-{sha256(said.encode()).hexdigest()[:32]}"
     if store.has_commit(commit):
         return ShareDone(label, known=True)

@@ -71,6 +71,8 @@ def test_a_campaign_that_was_stopped_goes_on(
     assert len(commands(store)) == 11
     other = list(search(store, replace(CAMPAIGN, run="other", sequences=9), [target]))
     assert [each.known for each in other] == [False]
+    longer = list(search(store, replace(CAMPAIGN, steps=9), [target]))
+    assert not any(each.known for each in longer), "other commands are another campaign"
 
 
 def test_a_worker_that_is_killed_costs_time_only(spark: Any, target: TargetUnderTest, tmp_path: Path) -> None:
