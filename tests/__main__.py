@@ -17,8 +17,8 @@ from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent.parent
 
-#: For two processors. Of all tests those of real brokers mostly wait, so that a third worker has something to do. (A fourth
-#: makes it three percent shorter, and one that goes by the clock may fail.)
+#: For two processors. Of all tests those of real brokers mostly wait, so that a third worker has something to do. A
+#: fourth would make them three percent shorter, and tests that go by the clock fail.
 _QUICK = ("-n", "2", "--quick")
 _ALL = ("-n", "3")
 _IN_PARALLEL = ("--dist", "loadgroup", "--no-loadscope-reorder")
