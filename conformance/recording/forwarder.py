@@ -256,6 +256,8 @@ class _End(asyncio.Protocol):
     def __init__(self, pair: _Pair, kind: NoteKind) -> None:
         self._pair, self._kind = pair, kind
         self._transport: asyncio.Transport | None = None
+        #: what is written once it is connected: Python 3.11.2 reads on from a client that is not to be read
+        self._early = bytearray()
         self._is_full = False
         self._is_read = True
 
@@ -267,6 +269,7 @@ class _End(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        transport.write(self._early)
         if self._kind is NoteKind.SENT:
             self.read(False)  # until the broker is there
             self._pair.begin()
@@ -299,6 +302,8 @@ class _End(asyncio.Protocol):
     def write(self, octets: bytes) -> None:
         if self._transport is not None:
             self._transport.write(octets)
+        else:
+            self._early += octets
 
     def close(self) -> None:
         """What was written is still sent."""
