@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, jsonl_to_parquet, sequences, trace_file
-from amqpspec.conformance.traces.trace_parquet import SCHEMA, batch_rows, require_schema
+from amqpspec.conformance.traces.trace_parquet import batch_rows, columns_of, require_schema
 from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
 from amqpspec.conformance.verdicts.tally import Tally, tally_from_json, tally_to_json
 from amqpspec.pipeline.spark_session import failing_in_a_line, spark_session
@@ -66,13 +66,15 @@ def _run(spark: Any, files: Sequence[Path], judge: Judge) -> list[dict[str, Any]
     with failing_in_a_line("the Spark job failed"):
         of: Any = functions  # PySpark's type information lacks arrow_udf
         judged = of.arrow_udf(_judge_partition(judge), "string")
+        # Spark takes a percent sign as it is; the files may be of several versions
+        read = spark.read.option("mergeSchema", True).parquet(*(f"file://{file}" for file in files))
+        columns = columns_of(read.columns, "the traces")
         texts = (
-            spark.read.parquet(*(f"file://{file}" for file in files))  # Spark takes a percent sign as it is
-            .withColumn("source", of.input_file_name())
+            read.withColumn("source", of.input_file_name())
             .repartition(tasks, "source", "sequence")
             .sortWithinPartitions("source", "sequence", "row")
             # Nondeterministic: it must neither be run twice nor be moved before the sorting.
-            .select(judged.asNondeterministic()(of.struct("source", *SCHEMA.names)).alias("parts"))
+            .select(judged.asNondeterministic()(of.struct("source", *columns)).alias("parts"))
             .where("parts is not null")
             .collect()
         )

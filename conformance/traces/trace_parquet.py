@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -52,6 +52,9 @@ SCHEMA = pa.schema(
     ]
 )
 
+#: Columns that traces of earlier versions lack.
+ADDED_LATER = frozenset({"virtual_host", "user", "repeats", "nominal", "least", "most", "tick"})
+
 #: A row group ends at this many rows or octets, whichever comes first.
 GROUP_ROWS = 20_000
 GROUP_OCTETS = 32 * 1024 * 1024
@@ -99,17 +102,25 @@ def _columns(row: TraceRow, number: int) -> dict[str, Any]:
     return columns
 
 
+def columns_of(present: Collection[str], origin: Path | str) -> list[str]:
+    """The columns of a trace among those that are present in a file, in their order; of a trace of an earlier version
+    some are missing. Raises `TraceError` where it is no trace.
+    """
+    for name in SCHEMA.names:
+        if name not in present and name not in ADDED_LATER:
+            raise TraceError(f"{origin}: not a trace: the column {name} is missing")
+    return [name for name in SCHEMA.names if name in present]
+
+
 def require_schema(path: Path | str) -> None:
-    """Raises `TraceError` unless `path` is a Parquet file with all columns of a trace."""
+    """Raises `TraceError` unless `path` is a Parquet file with the columns of a trace."""
     try:
         present = pq.read_schema(path).names
     except FileNotFoundError as error:
         raise TraceError(f"{path}: the trace cannot be read: {error.strerror or 'no such file'}") from error
     except (OSError, pa.ArrowException) as error:
-        raise TraceError(f"{path}: not a readable Parquet file: {error}") from error
-    for name in SCHEMA.names:
-        if name not in present:
-            raise TraceError(f"{path}: not a trace: the column {name} is missing")
+        raise TraceError(f"{path}: not a readable Parquet file: {' '.join(str(error).split())}") from error
+    columns_of(present, path)
 
 
 def read_parquet(path: Path | str) -> Iterator[TraceRow]:
@@ -117,10 +128,10 @@ def read_parquet(path: Path | str) -> Iterator[TraceRow]:
     require_schema(path)
     try:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=4096, columns=SCHEMA.names):
+            for batch in file.iter_batches(batch_size=4096, columns=columns_of(file.schema_arrow.names, path)):
                 yield from batch_rows(batch, str(path))
     except (OSError, pa.ArrowException) as error:
-        raise TraceError(f"{path}: not a readable Parquet file: {error}") from error
+        raise TraceError(f"{path}: not a readable Parquet file: {' '.join(str(error).split())}") from error
 
 
 def batch_rows(batch: pa.RecordBatch | pa.Table, origin: str) -> Iterator[TraceRow]:

@@ -53,10 +53,6 @@ class LiveState:
                 if row["kind"] == "end":
                     yield self.starts.pop(name), judge(self.rows.pop(name))
 
-    @property
-    def open_ones(self) -> int:
-        return len(self.starts)
-
 
 def save(state: LiveState, file: Path) -> None:
     """Raises `StoreError`."""

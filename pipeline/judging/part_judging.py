@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from amqpspec.conformance.traces.trace_parquet import SCHEMA, batch_rows
+from amqpspec.conformance.traces.trace_parquet import batch_rows, columns_of
 from amqpspec.conformance.traces.trace_row import TraceError, TraceRow
 from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
 from amqpspec.conformance.verdicts.judge import judge_open
@@ -23,7 +23,6 @@ from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS, judgement_row, problem_row
 from amqpspec.pipeline.judging.latencies import Latencies
 from amqpspec.pipeline.judging.open_part import DIGEST, open_judgements
-from amqpspec.pipeline.store.adding import ADDED_LATER
 from amqpspec.pipeline.store.files import StoreError, whole_file
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store
@@ -193,14 +192,13 @@ def _rows(store: Store, part: Part) -> Iterator[TraceRow | _BrokenRow]:
     file = store.root / part.trace
     try:
         with pq.ParquetFile(file) as columns:
-            names = columns.schema_arrow.names
-            missing = [name for name in SCHEMA.names if name not in names and name not in ADDED_LATER]
-            if missing:
-                raise _Unreadable(f"{file}: not a part of a store: the column {missing[0]} is missing")
+            wanted = columns_of(columns.schema_arrow.names, file)
             if columns.metadata.num_rows != part.rows:
                 raise _Unreadable(f"{file}: {columns.metadata.num_rows} rows, where the manifest says {part.rows}")
-            for batch in columns.iter_batches(_BATCH, columns=[name for name in SCHEMA.names if name in names]):
+            for batch in columns.iter_batches(_BATCH, columns=wanted):
                 yield from _rows_of(batch)
+    except TraceError as error:
+        raise _Unreadable(str(error)) from error
     except (OSError, pa.ArrowException) as error:
         raise _Unreadable(f"{file}: not a readable Parquet file: {' '.join(str(error).split())}") from error
 

@@ -10,12 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from amqpspec.conformance.recording.capture import CaptureOptions, began_at, capture_rows, is_capture
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, trace_file
-from amqpspec.conformance.traces.trace_parquet import SCHEMA, batch_rows, write_parquet
+from amqpspec.conformance.traces.trace_parquet import write_parquet
 from amqpspec.conformance.traces.trace_row import row_line
 from amqpspec.pipeline.store.files import StoreError, whole_file
 from amqpspec.pipeline.store.parts import Part
@@ -25,8 +22,6 @@ from amqpspec.pipeline.store.store import Store
 PART_ROWS = 50_000
 #: A sequence that has more is kept in a file while it is open, and becomes a part of its own.
 MOST_IN_MEMORY = 50_000
-#: Columns that traces of earlier versions lack.
-ADDED_LATER = frozenset({"virtual_host", "user", "repeats", "nominal", "least", "most", "tick"})
 
 
 @dataclass(slots=True)
@@ -137,7 +132,10 @@ def add_trace(
         added.known = True
         return added
     adder = Adder(store, day, name, target)
-    rows = capture_rows(file, capture or CaptureOptions(), added.problems.append) if is_capture(file) else _rows(file)
+    if is_capture(file):
+        rows = capture_rows(file, capture or CaptureOptions(), added.problems.append)
+    else:
+        rows = read_trace(file)
     _Splitter(adder, added).take(rows)
     added.parts = adder.finish(added.problems, commit)
     return added
@@ -160,24 +158,6 @@ def _began(file: Path) -> float:
         with suppress(TraceError):  # told where it is read
             began = began_at(file)
     return file.stat().st_mtime if began is None else began
-
-
-def _rows(file: Path) -> Iterator[TraceRow]:
-    """The rows of a trace, of an earlier version as well. Raises `TraceError`."""
-    if file.suffix != ".parquet":
-        yield from read_trace(file)
-        return
-    try:
-        with pq.ParquetFile(file) as columns:
-            names = columns.schema_arrow.names
-            missing = [name for name in SCHEMA.names if name not in names and name not in ADDED_LATER]
-            if missing:
-                raise TraceError(f"{file}: not a trace: the column {missing[0]} is missing")
-            wanted = [name for name in SCHEMA.names if name in names]
-            for batch in columns.iter_batches(batch_size=4096, columns=wanted):
-                yield from batch_rows(batch, str(file))
-    except (OSError, pa.ArrowException) as error:
-        raise TraceError(f"{file}: not a readable Parquet file: {' '.join(str(error).split())}") from error
 
 
 class _Splitter:

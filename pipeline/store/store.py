@@ -101,10 +101,6 @@ class Store:
         """Is there what it was judged to be?"""
         return (self.root / part.judgements).is_file()
 
-    def unjudged(self) -> list[Part]:
-        """The parts that were not judged yet. Raises `StoreError`."""
-        return [part for part in self.contents().parts if not self.is_judged(part)]
-
     def foreign(self, contents: Contents | None = None) -> list[Path]:
         """Files below `traces` and `judgements` that no commit names; nothing reads them. Raises `StoreError`."""
         known = contents or self.contents()

@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from amqpspec.conformance.traces.trace import TraceRow, jsonl_to_parquet, read_trace, sequences
+from amqpspec.conformance.traces.trace_parquet import ADDED_LATER
 from amqpspec.pipeline.bulk_import import import_traces
 from amqpspec.pipeline.bulk_judging import judge_store
 from amqpspec.pipeline.judging import compaction
 from amqpspec.pipeline.judging.compaction import compact
 from amqpspec.pipeline.store import adding
-from amqpspec.pipeline.store.adding import ADDED_LATER, add_trace
+from amqpspec.pipeline.store.adding import add_trace
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.parts import Part, folder_name
 from amqpspec.pipeline.store.store import Store, create_store, open_store

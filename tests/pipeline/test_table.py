@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter, jsonl_to_parquet
+from amqpspec.conformance.traces.trace_parquet import ADDED_LATER
 from amqpspec.conformance.verdicts.judge import judge as judge_of_the_suite
 from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.conformance.verdicts.tally import Tally
@@ -42,7 +43,9 @@ UNDECIDED = [(1, b"lost")]
 
 @pytest.fixture
 def traces(tmp_path: Path) -> list[Path]:
-    """Two targets; JSON Lines, Parquet and a directory; interleaved, stopped and equally named sequences."""
+    """Two targets; JSON Lines, a directory, Parquet as earlier versions wrote it; interleaved, stopped and equally
+    named sequences.
+    """
     chance = random.Random(5)
     many = {
         f"search {n}": [(tag, b"x" * chance.randrange(90)) for tag in range(1, chance.randrange(2, 40))]
@@ -57,7 +60,9 @@ def traces(tmp_path: Path) -> list[Path]:
         tmp_path / "two.jsonl", "broker 2", {"search 1": GOOD, "scenario B": [], "scenario C": UNDECIDED}
     )
     third = write_trace(tmp_path / "three.jsonl", "broker 2", many)
-    jsonl_to_parquet(third, tmp_path / "three.parquet")
+    jsonl_to_parquet(third, tmp_path / "new.parquet")
+    earlier = pq.read_table(tmp_path / "new.parquet").drop_columns(sorted(ADDED_LATER))
+    pq.write_table(earlier, tmp_path / "three.parquet")
     return [first.parent, second, tmp_path / "three.parquet"]
 
 
