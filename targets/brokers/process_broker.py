@@ -89,7 +89,7 @@ class ProcessBroker:
     def __enter__(self) -> Self:
         port = _free_port()
         address = self._address_by(port)
-        if address.port != port and answers_amqp(address.host, address.port, _BRIEFLY):
+        if address.port != port and answers_amqp(address, _BRIEFLY):
             raise BrokerUnavailable(f"{self.path} is not started: a broker listens on port {address.port} already")
         self._directory = tempfile.TemporaryDirectory(prefix="amqpspec-broker-", ignore_cleanup_errors=True)
         try:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import queue
 import socket
+import ssl
 import struct
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 from amqpspec.targets.address import Address
+from amqpspec.targets.client.stream import trusting_context
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.errors import NotYetOpen, TargetError
 
@@ -59,16 +62,24 @@ class LogMemory:
         return f"; it said: {line[:200]}" if line else ""
 
 
-def answers_amqp(host: str, port: int, timeout: float) -> bool:
-    """True when the peer at `host`:`port` opens an AMQP 0-9-1 handshake within `timeout` seconds.
+def answers_amqp(address: Address, timeout: float) -> bool:
+    """True when the peer there opens an AMQP 0-9-1 handshake within `timeout` seconds.
 
     A port forwarder accepts connections before the broker behind it listens, so only a whole method header
-    counts. Raises nothing for a peer that refuses, closes, or says something else.
+    counts. Raises nothing for a peer that refuses, closes, or says something else. True as well where TLS fails by a
+    certificate: waiting mends nothing, and who connects next says what is wrong with it.
     """
     deadline = time.monotonic() + timeout
     received = b""
     try:
-        with socket.create_connection((host, port), timeout) as connection:
+        context = trusting_context(address) if address.tls else None
+    except OSError:
+        return True
+    try:
+        with ExitStack() as stack:
+            connection = stack.enter_context(socket.create_connection((address.host, address.port), timeout))
+            if context is not None:
+                connection = stack.enter_context(context.wrap_socket(connection, server_hostname=address.host))
             connection.sendall(_PROTOCOL_HEADER)
             while len(received) < _OPENING.size:
                 remaining = deadline - time.monotonic()
@@ -79,6 +90,8 @@ def answers_amqp(host: str, port: int, timeout: float) -> bool:
                 if not chunk:
                     return False
                 received += chunk
+    except ssl.SSLCertVerificationError:
+        return True
     except (OSError, UnicodeError):
         return False
     kind, channel, _size, class_id, method_id = _OPENING.unpack(received)
@@ -99,7 +112,7 @@ def wait_until_ready(
     while time.monotonic() < deadline:
         for address in addresses:
             remaining = max(deadline - time.monotonic(), 0.001)
-            if answers_amqp(address.host, address.port, min(remaining, _LONGEST_ANSWER)):
+            if answers_amqp(address, min(remaining, _LONGEST_ANSWER)):
                 return address
         if has_ended():
             return None

@@ -54,7 +54,7 @@ def test_is_ready_inside_the_block_and_gone_after_it(garagemq: DockerBroker) -> 
         connect(address).close()
         assert container_exists(name)
     assert not container_exists(name)
-    assert not answers_amqp(address.host, address.port, timeout=1)
+    assert not answers_amqp(address, timeout=1)
     with pytest.raises(BrokerUnavailable, match="not running"):
         _ = broker.address
 
@@ -200,5 +200,5 @@ def test_engine_out_of_reach_is_one_line(engine: str, monkeypatch: pytest.Monkey
 def test_silent_peer_is_not_ready_and_costs_only_the_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         started = time.monotonic()
-        assert not answers_amqp("127.0.0.1", silent.getsockname()[1], timeout=0.3)
+        assert not answers_amqp(Address("127.0.0.1", silent.getsockname()[1]), timeout=0.3)
         assert 0.25 < time.monotonic() - started < patience(5)

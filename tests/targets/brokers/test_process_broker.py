@@ -58,7 +58,7 @@ def test_runs_inside_the_block_and_ends_with_its_children(
     with ProcessBroker(executable(tmp_path, LISTENER)) as broker:
         address = broker.address
         assert address.host == "127.0.0.1"
-        assert answers_amqp(address.host, address.port, timeout=5)
+        assert answers_amqp(address, timeout=5)
         parent, child, directory = record.read_text().split()
         os.kill(int(parent), 0)
         os.kill(int(child), 0)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import queue
+import ssl
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers import readiness
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.errors import AccessRefused, NotYetOpen, TargetError
+from tests.targets.client.test_wire import certificate, server_tls  # noqa: F401  (fixtures)
 
 ADDRESS = Address("127.0.0.1", 5672)
 
@@ -61,7 +65,7 @@ def _ready(*open_ports: int) -> Address | None:
     """Which of two addresses is used, where these ports answer."""
     addresses = (Address("172.17.0.2", 5672), Address("127.0.0.1", 32768))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(readiness, "answers_amqp", lambda host, port, timeout: port in open_ports)
+        patch.setattr(readiness, "answers_amqp", lambda address, timeout: address.port in open_ports)
         return readiness.wait_until_ready(addresses, time.monotonic() + 60, queue.SimpleQueue(), lambda: True)
 
 
@@ -77,3 +81,14 @@ def test_a_container_whose_own_address_is_filtered_is_used_at_its_published_port
 
 def test_a_broker_that_has_ended_is_not_waited_for() -> None:
     assert _ready() is None
+
+
+def test_a_broker_behind_tls_is_met_as_well(certificate: Path, server_tls: ssl.SSLContext) -> None:  # noqa: F811
+    with EmbeddedBroker(ssl_context=server_tls) as broker:
+        at = broker.address.port
+        trusted = Address("127.0.0.1", at, tls=True, cacertfile=str(certificate))
+        assert readiness.answers_amqp(trusted, 5)
+        assert not readiness.answers_amqp(Address("127.0.0.1", at), 0.3)
+        # waiting would mend nothing: who connects next says what is wrong
+        assert readiness.answers_amqp(Address("127.0.0.1", at, tls=True), 5)
+        assert readiness.answers_amqp(Address("127.0.0.1", at, tls=True, cacertfile="nowhere.pem"), 5)
