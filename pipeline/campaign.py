@@ -166,7 +166,8 @@ def _carry_out(store: Store, campaign: Campaign, share: Share, until: float | No
             if rows[0]["sequence"] in counted.names:
                 adder.add(rows)
         if adder.has_any:
-            adder.finish(name=commit)
+            # one that was lost is done again by the next campaign of that name
+            adder.finish(name=None if counted.lost else commit)
         file.unlink(missing_ok=True)
         _remove_empty(file.parent)
     except (StoreError, TraceError) as error:

@@ -99,6 +99,9 @@ def test_a_target_that_dies_ends_its_share_only(tmp_path: Path, target: TargetUn
     assert second.target == "mortal" and second.lost and second.sequences < 11
     assert {part.target for part in store.contents().parts} >= {"embedded"}
     assert judge_store(store).failed == 0
+    with EmbeddedBroker() as broker:
+        again = list(search(store, CAMPAIGN, [target, replace(mortal, address=broker.address)]))
+    assert [(each.known, each.sequences, each.lost) for each in again] == [(True, 0, None), (False, 11, None)]
 
 
 def test_the_time_of_a_campaign_is_bounded(target: TargetUnderTest, tmp_path: Path) -> None:
