@@ -17,10 +17,9 @@ from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent.parent
 
-#: For two processors. Of all tests those of real brokers mostly wait, so that a third worker has something to do. A
-#: fourth would make them three percent shorter, and tests that go by the clock fail.
+#: For two processors. Of all tests those of real brokers mostly wait, so that two more workers have something to do.
 _QUICK = ("-n", "2", "--quick")
-_ALL = ("-n", "3")
+_ALL = ("-n", "4")
 _IN_PARALLEL = ("--dist", "loadgroup", "--no-loadscope-reorder")
 
 #: So many that failed are run once more at the most: more of them say something of the code.
