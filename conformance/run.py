@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from amqpspec.conformance.failures.findings import MOST_TIME, WHOLE_RUN
 from amqpspec.conformance.interruption import raise_if_interrupted
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
@@ -99,7 +100,8 @@ class Runner:
         finally:
             self._in_use.cleaner.close()
             seconds = time.monotonic() - self._began
-            result = self._record.result(self.target, seconds, lost, self._search.left_alone)
+            search = self._search
+            result = self._record.result(self.target, seconds, lost, search.left_alone, search.is_cut_short)
             tell(self.listeners, RunFinished(result))
         return result
 
@@ -111,7 +113,7 @@ class Runner:
             with workers:
                 self._run_scenarios(left, workers)
                 if self.options.sequences and not self._record.is_enough():
-                    self._search.go_on(workers, self._in_use.place.carry_out, self.target.clock)
+                    self._search.go_on(workers, self._in_use.place.carry_out, self.target.clock, self._gives_up_at())
         except TargetError:
             for outcome in workers.finished:
                 if not self._record.under_way.is_over(outcome.sequence.name) and _is_in_order(outcome):
@@ -119,6 +121,16 @@ class Runner:
             raise
         finally:
             self._record.under_way.forget(workers.not_begun)
+
+    def _gives_up_at(self) -> float | None:
+        """When a run whose target was lost begins nothing more of the search (of `time.monotonic`). None: never."""
+        if not self.options.gives_up or not self._record.losses.found:
+            return None
+        return self._began - self.options.before + WHOLE_RUN - MOST_TIME
+
+    def _took(self) -> float:
+        """Seconds that the run has taken till now."""
+        return time.monotonic() - self._began + self.options.before
 
     def _is_over(self, scenario: CommandFile) -> bool:
         """Is nothing left to do of the scenario? Not carried out is what would end the target again."""
@@ -155,7 +167,7 @@ class Runner:
         """
         for _ in range(ENOUGH):
             try:
-                self._record.findings.shrink_all(time.monotonic() - self._began)
+                self._record.findings.shrink_all(self._took())
                 return
             except TargetError as error:
                 raise_if_interrupted()
@@ -232,7 +244,7 @@ class Runner:
             raise TargetUnreachable(f"started again, and lost by the same cause as before: {error}")
 
     def _stop_if_too_long(self) -> None:
-        self._record.losses.raise_if_too_long(time.monotonic() - self._began)
+        self._record.losses.raise_if_too_long(self._took())
 
     # ----------------------------------------------------------------------------------------- scenarios
 

@@ -11,13 +11,19 @@ from amqpspec.model.promises.verdict import Failure
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What to run. `time_budget`: seconds for the search to begin new sequences in, None for no limit."""
+    """What to run. `time_budget`: seconds for the search to begin new sequences in, None for no limit.
+
+    `gives_up`: nobody has asked for so many sequences, so that a run whose target is lost in it may leave some out.
+    """
 
     only: Sequence[str] = ()
     seed: int = 0
     sequences: int = 100
     steps: int = 30
     time_budget: float | None = None
+    gives_up: bool = False
+    #: seconds that were spent on the run before it began, such as on looking at the target
+    before: float = 0.0
     #: seconds for shrinking all failures of the run; None: as long as it took till then (`Findings`)
     shrinking_time: float | None = None
     #: no scenarios

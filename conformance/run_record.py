@@ -117,10 +117,20 @@ class RunRecord:
     # -------------------------------------------------------------------------------------------- result
 
     def result(
-        self, target: TargetUnderTest, seconds: float, lost: str | None, left_alone: frozenset[str]
+        self,
+        target: TargetUnderTest,
+        seconds: float,
+        lost: str | None,
+        left_alone: frozenset[str],
+        is_cut_short: bool = False,
     ) -> RunResult:
-        """What the run says at its end. `seconds`: since it began. `left_alone`: rules that the search left alone."""
+        """What the run says at its end. `seconds`: since it began. `left_alone`: rules that the search left alone.
+        `is_cut_short`: its time was up.
+        """
         dialect = target.description.dialect
+        searched = _extent(self._ended_by[False], self._ended_anew[False])
+        if is_cut_short:
+            searched = replace(searched, not_begun=max(self._options.sequences - searched.sequences, 0))
         failures = [
             replace(self.findings.found.get(identity, counted), sequences=counted.sequences)
             for identity, counted in self.tally.found.items()
@@ -147,7 +157,7 @@ class RunRecord:
             causes=self._causes.causes + silent_ends(failures),
             left_alone=tuple((rule, why) for rule, why in self._broken.avoided.items() if rule in left_alone),
             scenarios_extent=_extent(self._ended_by[True], self._ended_anew[True]),
-            search_extent=_extent(self._ended_by[False], self._ended_anew[False]),
+            search_extent=searched,
             seconds_of=dict(self._seconds_of),
             decided=frozenset(self._decided),
         )

@@ -52,6 +52,8 @@ class SearchOfRun:
         #: those that are made already, by whom
         self._prepared: tuple[Workers, Iterator[list[MadeRound]]] | None = None
         self._until: float | None = None
+        #: the time was up before all sequences were begun
+        self.is_cut_short = False
         #: rules that some round left alone, as the target breaks them again and again
         self.left_alone: frozenset[str] = frozenset()
 
@@ -61,12 +63,23 @@ class SearchOfRun:
             for rounds in islice(self._rounds(), 1):
                 self._prepared = workers, workers.made(rounds)
 
-    def go_on(self, workers: Workers, carry_out: Callable[[CommandSequence], CarriedOut], clock: Clock) -> None:
-        """Search until the number of sequences is reached. Called again, it goes on after those that are over."""
+    def go_on(
+        self,
+        workers: Workers,
+        carry_out: Callable[[CommandSequence], CarriedOut],
+        clock: Clock,
+        until: float | None = None,
+    ) -> None:
+        """Search until the number of sequences is reached. Called again, it goes on after those that are over.
+
+        `until`: nothing is begun after that (of `time.monotonic`), whatever time there is for the search.
+        """
         if not themes_for(self._dialect, self._options.themes):
             return
         if self._until is None and self._options.time_budget is not None:
             self._until = time.monotonic() + self._options.time_budget
+        if until is not None:
+            self._until = until
         with SetAside(carry_out, clock) as waiting:
             for rounds in self._rounds():
                 by, prepared = self._prepared or (None, iter(()))
@@ -76,6 +89,7 @@ class SearchOfRun:
             for each in waiting.taken(but=0):
                 if not self._is_enough():
                     self._take(each)
+        self.is_cut_short = is_over(self._until) and not self._is_enough()
 
     def _carry_out(self, rounds: Sequence[MadeRound], workers: Workers, waiting: SetAside) -> None:
         """Begin waiting sequences at once. After each round take as many of their results as if it were the last."""

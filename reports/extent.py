@@ -22,6 +22,8 @@ def extent_lines(result: RunResult) -> list[str]:
 
 
 def _extent(what: str, extent: Extent) -> Iterator[str]:
+    if extent.not_begun:
+        yield f"{extent.not_begun} more {what} were not begun: the time was up"
     if extent.to_the_end == extent.sequences:
         return
     reasons = [f"{_shown(reason)} ({times})" for reason, times in extent.ended_by[:MOST_REASONS]]

@@ -32,6 +32,8 @@ _DIALECT_HELP = (
 )
 
 
+DEFAULT_SEQUENCES = 100
+
 #: What --open means.
 _OPEN_HELP = "in the open world: what others did is not known, as it is for recordings of applications in any case"
 
@@ -91,7 +93,11 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=_seed, help="equal seeds make equal commands (default: a random one, which is shown)"
     )
-    parser.add_argument("--sequences", type=_count, default=100, help="sequences of the search (default 100)")
+    parser.add_argument(
+        "--sequences", type=_count, metavar="N",
+        help=f"sequences of the search (default {DEFAULT_SEQUENCES}; fewer where the target was lost and the run"
+        " would take more than three minutes)",
+    )  # fmt: skip
     parser.add_argument(
         "--search-only", action="store_true", help="no scenarios: what is found, the search has found by itself"
     )

@@ -6,6 +6,7 @@ import argparse
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from amqpspec.command_line.options import available_processors, random_seed
+from amqpspec.command_line.options import DEFAULT_SEQUENCES, available_processors, random_seed
 from amqpspec.command_line.output_files import heard_or_not, held, require_writable, write
 from amqpspec.command_line.several_targets import run_each
 from amqpspec.command_line.targets import StartedTarget
@@ -51,10 +52,12 @@ def execute(options: argparse.Namespace, console: Console) -> int:
 
 
 def _execute(options: argparse.Namespace, console: Console) -> int:
+    began = time.monotonic()
     select(options.only)  # an unknown prefix is an error before anything is started
     if options.search_only and options.only:
         raise UsageError("--only chooses scenarios, and --search-only runs none")
-    if options.search_only and not options.sequences:
+    sequences = DEFAULT_SEQUENCES if options.sequences is None else options.sequences
+    if options.search_only and not sequences:
         raise UsageError("--search-only with --sequences 0 leaves nothing to run")
     unknown = [name for name in options.theme if name not in THEMES]
     if unknown:
@@ -77,7 +80,8 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
             import pyarrow  # noqa: F401
     seed = random_seed() if options.seed is None else options.seed
     wanted = RunOptions(
-        tuple(options.only), seed, options.sequences, options.steps, options.time_budget,
+        tuple(options.only), seed, sequences, options.steps, options.time_budget,
+        gives_up=options.sequences is None and options.time_budget is None,
         search_only=options.search_only, themes=tuple(options.theme), jobs=options.jobs or _jobs(options.target),
         learns=options.learns, shrinking_time=options.shrinking_time,
     )  # fmt: skip
@@ -98,7 +102,8 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         fails = fails_the_run(listed, target.description, options.gate)
         listed_as = excuses(listed, target.description)
         wanted = replace(
-            wanted, accepted=lambda failure: listed_as(failure.identity) is not None,
+            wanted, before=time.monotonic() - began,
+            accepted=lambda failure: listed_as(failure.identity) is not None,
             enough=fails if options.stop_at_first else None,
         )  # fmt: skip
         listeners: list[Listener] = [finished]

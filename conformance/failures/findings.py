@@ -18,8 +18,9 @@ from amqpspec.model.promises.versions import Version
 
 #: Seconds for shrinking all failures of a run, where nobody has said: as many as it took till then, within these.
 LEAST_TIME, MOST_TIME = 20.0, 30.0
-#: Seconds in which a run is to be over, shrinking included; after one that took longer, so many are for shrinking.
-WHOLE_RUN, LEAST_OF_LONG_RUN = 175.0, 10.0
+#: Seconds in which a run is to be over, shrinking included (reports come after it); after one that took longer, so many
+#: are for shrinking.
+WHOLE_RUN, LEAST_OF_LONG_RUN = 160.0, 10.0
 #: Seconds for shrinking one failure.
 SHRINKING_TIME = 20.0
 #: The same for one that takes time to show.

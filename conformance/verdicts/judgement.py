@@ -154,13 +154,15 @@ class Cause:
 class Extent:
     """How much of a part of a run was judged to its end; `ended_by`: (identity or reason, how many), most first.
 
-    `by_something_new` of the others were ended by a failure that was not reported before in the run.
+    `by_something_new` of the others were ended by a failure that was not reported before in the run. `not_begun`: how
+    many there would have been besides, had the time not been up.
     """
 
     sequences: int = 0
     to_the_end: int = 0
     ended_by: tuple[tuple[str, int], ...] = ()
     by_something_new: int = 0
+    not_begun: int = 0
 
 
 @dataclass(frozen=True, slots=True)

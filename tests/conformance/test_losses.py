@@ -14,13 +14,14 @@ import pytest
 
 from amqpspec.command_line import main
 from amqpspec.conformance import losses
+from amqpspec.conformance.failures.findings import WHOLE_RUN
 from amqpspec.conformance.losses import ENOUGH, ENOUGH_TO_AVOID, NEAR, THE_END, Losses
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.verdicts.events import Event, SequenceFinished, ShrinkingStarted
-from amqpspec.conformance.verdicts.judgement import SERVES_ON, RunResult, TargetDescription
+from amqpspec.conformance.verdicts.judgement import SERVES_ON, Extent, RunResult, TargetDescription
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.reports.html import render_html
@@ -68,7 +69,8 @@ class Broker:
 
 
 def a_run(
-    directory: Path, ends_it: Callable[[TraceEvent], bool], *only: str, sequences: int = 0, most: int = 100
+    directory: Path, ends_it: Callable[[TraceEvent], bool], *only: str, sequences: int = 0, most: int = 100,
+    before: float | None = None,
 ) -> tuple[RunResult, Broker, list[str]]:
     told: list[str] = []
 
@@ -78,7 +80,7 @@ def a_run(
 
     with ExitStack() as stack, TraceWriter(directory / "trace.jsonl") as trace:
         broker = Broker(stack, ends_it, most)
-        options = RunOptions(only, 3, sequences, steps=8)
+        options = RunOptions(only, 3, sequences, steps=8, gives_up=before is not None, before=before or 0.0)
         result = Runner(broker.start_again(), trace, options, [listen], broker).run()
     return result, broker, told
 
@@ -124,6 +126,13 @@ def test_a_loss_that_no_sequence_repeats_says_what_was_under_way(tmp_path: Path)
     assert found.flaky and broker.starts == 2
     assert "under way: scenario RECOVER-003" in found.failure.state[0]
     assert {each.id: each.verdict for each in result.requirements}["RECOVER-003"] is Verdict.PASS
+
+
+def test_where_it_was_lost_the_search_begins_nothing_once_the_time_is_up(tmp_path: Path) -> None:
+    lost, _, _ = a_run(tmp_path / "a", is_sent("basic.recover"), "RECOVER-003", sequences=3, before=WHOLE_RUN)
+    assert (lost.lost, lost.search_extent) == (None, Extent(not_begun=3))
+    sound, _, _ = a_run(tmp_path / "b", lambda event: False, "RECOVER-003", sequences=3, before=WHOLE_RUN)
+    assert (sound.search_extent.sequences, sound.search_extent.not_begun) == (3, 0)
 
 
 def test_the_third_loss_by_one_cause_ends_the_run(tmp_path: Path) -> None:

@@ -27,6 +27,11 @@ def test_how_many_ended_by_something_new_is_said() -> None:
     assert line.endswith("A / b / c (2); 1 ended by a failure that was not reported before")
 
 
+def test_what_was_not_begun_is_said() -> None:
+    (line,) = extent_lines(replace(result(), search_extent=Extent(60, 60, not_begun=40)))
+    assert line == "40 more sequences of the search were not begun: the time was up"
+
+
 def test_what_the_search_leaves_alone_is_said() -> None:
     (line,) = extent_lines(replace(result(), left_alone=(("TX-005", "TX-005|x|y"), ("ACK-013", "ACK-013|x|y"))))
     assert line == "The search left alone what comes under ACK-013, TX-005: the broker breaks that again and again"
