@@ -22,18 +22,17 @@ def extent_lines(result: RunResult) -> list[str]:
 
 
 def _extent(what: str, extent: Extent) -> Iterator[str]:
+    if extent.to_the_end != extent.sequences:
+        reasons = [f"{_shown(reason)} ({times})" for reason, times in extent.ended_by[:MOST_REASONS]]
+        others = sum(times for _, times in extent.ended_by[MOST_REASONS:])
+        if others:
+            reasons.append(f"something else ({others})")
+        by_new = extent.by_something_new
+        new = f"; {by_new} ended by a failure that was not reported before" if by_new else ""
+        whole = f"{extent.to_the_end} of {extent.sequences} {what} were judged to their end"
+        yield f"{whole}; what ended the others: {', '.join(reasons)}{new}"
     if extent.not_begun:
         yield f"{extent.not_begun} more {what} were not begun: the time was up"
-    if extent.to_the_end == extent.sequences:
-        return
-    reasons = [f"{_shown(reason)} ({times})" for reason, times in extent.ended_by[:MOST_REASONS]]
-    others = sum(times for _, times in extent.ended_by[MOST_REASONS:])
-    if others:
-        reasons.append(f"something else ({others})")
-    by_new = extent.by_something_new
-    new = f"; {by_new} ended by a failure that was not reported before" if by_new else ""
-    whole = f"{extent.to_the_end} of {extent.sequences} {what} were judged to their end"
-    yield f"{whole}; what ended the others: {', '.join(reasons)}{new}"
 
 
 def _blocked(cause: Cause) -> str:
