@@ -21,9 +21,6 @@ class RunOptions:
     sequences: int = 100
     steps: int = 30
     time_budget: float | None = None
-    gives_up: bool = False
-    #: seconds that were spent on the run before it began, such as on looking at the target
-    before: float = 0.0
     #: seconds for shrinking all failures of the run; None: as long as it took till then (`Findings`)
     shrinking_time: float | None = None
     #: no scenarios
@@ -40,3 +37,6 @@ class RunOptions:
     learns: bool = True
     #: failures of which that is true are accepted for now, and not shrunk (again)
     accepted: Callable[[Failure], bool] | None = None
+    gives_up: bool = False
+    #: seconds that were spent on the run before it began, such as on looking at the target
+    before: float = 0.0
