@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from amqpspec.conformance.failures.findings import MOST_TIME, WHOLE_RUN
+from amqpspec.conformance.failures.findings import MOST_SHRINKING_TIME, WHOLE_RUN
 from amqpspec.conformance.interruption import raise_if_interrupted
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
@@ -126,7 +126,7 @@ class Runner:
         """When a run whose target was lost begins nothing more of the search (of `time.monotonic`). None: never."""
         if not self.options.gives_up or not self._record.losses.found:
             return None
-        return self._began - self.options.before + WHOLE_RUN - MOST_TIME
+        return self._began - self.options.before + WHOLE_RUN - MOST_SHRINKING_TIME
 
     def _took(self) -> float:
         """Seconds that the run has taken till now."""

@@ -18,7 +18,7 @@ from amqpspec.command_line.options import random_seed
 from amqpspec.command_line.pipeline import progress_of
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
-from amqpspec.conformance.failures.findings import LEAST_TIME, MOST_TIME
+from amqpspec.conformance.failures.findings import LEAST_SHRINKING_TIME, MOST_SHRINKING_TIME
 from amqpspec.conformance.search.machine import THEMES
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.reports.text import plural, visible
@@ -68,7 +68,9 @@ def _search(options: argparse.Namespace, console: Console) -> int:
             if done.lost is not None:
                 lost[f"{done.target} was lost: {done.lost}"] += 1
         took = time.monotonic() - began
-        seconds = min(max(took, LEAST_TIME), MOST_TIME) if options.shrinking_time is None else options.shrinking_time
+        seconds = options.shrinking_time
+        if seconds is None:
+            seconds = min(max(took, LEAST_SHRINKING_TIME), MOST_SHRINKING_TIME)
         shrunk = list(shrink_new(store, targets, shown, seconds, seed)) if seconds else []
     for what in dict.fromkeys(f"{each.target} was lost: {each.lost}" for each in shrunk if each.lost):
         lost[what] += 0

@@ -17,7 +17,7 @@ from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.promises.versions import Version
 
 #: Seconds for shrinking all failures of a run, where nobody has said: as many as it took till then, within these.
-LEAST_TIME, MOST_TIME = 20.0, 30.0
+LEAST_SHRINKING_TIME, MOST_SHRINKING_TIME = 20.0, 30.0
 #: Seconds in which a run is to be over, shrinking included (reports come after it); after one that took longer, so many
 #: are for shrinking.
 WHOLE_RUN, LEAST_OF_LONG_RUN = 160.0, 10.0
@@ -37,7 +37,7 @@ RunAgain = Callable[[str, str, Sequence[Command]], SequenceJudgement]
 def _time_for_shrinking(took: float) -> float:
     """Seconds, where nobody has said: `took` is how long the run has taken till then."""
     left = max(WHOLE_RUN - took, LEAST_OF_LONG_RUN)
-    return min(max(took, LEAST_TIME), MOST_TIME, left)
+    return min(max(took, LEAST_SHRINKING_TIME), MOST_SHRINKING_TIME, left)
 
 
 class Findings:
