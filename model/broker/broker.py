@@ -47,7 +47,7 @@ Requirements:
   it; allowed for classic only. In amqp-0-9-1: any name that is unique. [rabbit_channel.erl;
   rabbit_amqqueue:is_server_named_allowed; AMQP 0-9-1 class queue]
 * QUEUE-021: Auto-delete queue. An auto-delete queue is deleted when its LAST consumer goes; basic.get does not count; a
-  queue that never had a consumer stays. [rabbit_amqqueue_process:maybe_delete; AMQP 0-9-1 class queue]
+  queue that never had a consumer stays. [rabbit_amqqueue_process:should_auto_delete; AMQP 0-9-1 class queue]
 * SAC-002: Failover on cancel. When the active consumer is cancelled, a waiting one becomes active and gets ready
   messages although the old one still holds unacknowledged ones; what that gives back goes to the new one. Classic
   queues choose by x-priority, then the oldest. In rabbitmq-3: quorum: the oldest, whatever its priority; broken on
@@ -132,6 +132,7 @@ class Broker(QueueSteps):
         Those on the channel `told_later` are told by `tell_of_deletion`.
         """
         queue.deleted = True
+        queue.dropped_at_deletion = list(queue.messages)
         self.queues.pop(queue.name, None)
         self.deleted_of_late[queue.name] = queue.type
         for message in queue.messages:

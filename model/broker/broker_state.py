@@ -68,10 +68,10 @@ class BrokerState:
     alarm: bool = False
     #: channels that the client wants no contents on for now (channel.flow)
     paused: frozenset[ChannelKey] = frozenset()
-    #: the operator's settings (model.rules.operator.settings), and what policies say of single queues, by their
-    #: names
+    #: the operator's settings (model.rules.operator.settings), and what policies say of single queues, by virtual host
+    #: and name of the policy
     settings: dict[str, int] = field(default_factory=dict)
-    policies: dict[str, Policy] = field(default_factory=dict)
+    policies: dict[tuple[str, str], Policy] = field(default_factory=dict)
     #: what the broker will do by itself, when it comes to it; and what it may do by itself, sooner or later
     teardowns: list[Teardown] = apart("explanations take them over at once", factory=list)
     internal_events: list[PossibleEvent] = apart("explanations take them over at once", factory=list)

@@ -10,8 +10,8 @@ Requirements:
   to those of a lower one only when all of a higher one are full. Without x-priority it is 0, and it may be negative.
   What settles for several consumers at once makes room for one after another, and may serve any of them in between.
   [rabbit_queue_consumers; RabbitMQ Java client test ConsumerPriorities]
-* SAC-001: Only one consumer active. With x-single-active-consumer=true only the first registered consumer gets
-  deliveries. [rabbit test suite single_active_consumer_SUITE]
+* SAC-001: Only one consumer active. With x-single-active-consumer=true one consumer at a time gets deliveries: the
+  first registered one, until another follows it. [rabbit test suite single_active_consumer_SUITE]
 * SAC-004: Priority takeover. quorum 4.x: a later consumer with higher x-priority takes over once the active one has no
   unacknowledged messages; until then the active one gets nothing new, unless the other ends before. Classic queues and
   3.10: the active one stays. In rabbitmq-3: no takeover. In rabbitmq-4.0: quorum takeover; broken: not when the last

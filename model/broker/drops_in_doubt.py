@@ -55,13 +55,19 @@ def _take_back(broker: BrokerState, queue: Queue, dropping: Dropping) -> None:
         # it was driven out itself: what it had driven out has made room for that later one
         later = next((each for each in target.dropping if each.message is letter), None)
         if later is not None:
-            target.gone.remove(letter)
+            _forget_going(target, letter)
             target.dropping.remove(later)
             target.dropping[:] = [
                 replace(each, cause=later.cause) if each.cause is letter else each for each in target.dropping
             ]
-    queue.gone.remove(dropping.message)
+    _forget_going(queue, dropping.message)
     queue.messages.insert(queue.returned, dropping.message)
+
+
+def _forget_going(queue: Queue, message: Message) -> None:
+    """It has never gone. That it had is known only if it was of late."""
+    if message in queue.gone:
+        queue.gone.remove(message)
 
 
 def _make_room(broker: BrokerState, queue: Queue, absent: Message) -> None:

@@ -148,9 +148,13 @@ def _leaving(channel: Channel, broker: Broker) -> Hashable:
     )
 
 
+def _dropped_at_deletion(queue: Queue, _: Broker) -> Hashable:
+    return tuple([message.content.body for message in queue.dropped_at_deletion])
+
+
 def _under_way(consumer: Consumer) -> tuple[bytes, ...]:
     queue = consumer.queue
-    dropped = [message for message in queue.gone if message.stamp == consumer.stamp] if queue.deleted else []
+    dropped = [message for message in queue.dropped_at_deletion if message.stamp == consumer.stamp]
     return tuple([message.content.body for message in [*dropped, *queue.log]])
 
 
@@ -218,8 +222,8 @@ VIEWS: dict[str, View] = {
     view.__name__.removeprefix("_"): view
     for view in (
         _memories, _connections, _channels, _queues, _exchanges, _not_before, _bindings, _reached, _own_consumers,
-        _limit, _oldest, _unconfirmed, _timed_out, _leaving, _position_limit, _ready, _growing_group, _log, _expiry,
-        _has_timed_out, _consumers, _seat, _former_holder,
+        _limit, _oldest, _unconfirmed, _timed_out, _leaving, _dropped_at_deletion, _position_limit, _ready,
+        _growing_group, _log, _expiry, _has_timed_out, _consumers, _seat, _former_holder,
     )
 }  # fmt: skip
 

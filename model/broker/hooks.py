@@ -1,10 +1,10 @@
 """The places at which a guest looks at the broker's steps, or answers a question in place of the law.
 
 The lawful broker calls these places and knows nothing of who is there: nobody, unless whoever made it gave it guests.
-A guest is told of a step once it has been made, and keeps what it has to remember in a record of its own
-(`BrokerState.remembered`, by the guest's name), which is copied and compared with the rest of the state. It changes
-nothing that the law owes or permits. Only the questions, the second half of `Guest`, let it: there the first answer
-that is not None counts.
+A guest is told of a step once it has been made, or is about to be, as the sentence of each method says. It keeps what
+it has to remember in a record of its own (`BrokerState.remembered`, by the guest's name), which is copied and compared
+with the rest of the state. It changes nothing that the law owes or permits. Only the questions, the second half of
+`Guest`, let it: there the first answer that is not None counts.
 
 The steps are those of the law. The law by itself would ask none of the questions: each stands where a defect changes
 what the broker may do between two inputs (whom it serves, in which order, what counts), and whoever looks at inputs

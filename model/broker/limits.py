@@ -163,7 +163,7 @@ def _beside(one: Channel, other: Channel) -> bool:
     return one.connection == other.connection
 
 
-def room_on(broker: BrokerState, channel: Channel, queue: Queue) -> float:
+def room_on(channel: Channel, queue: Queue) -> float:
     """How many messages of the queue its consumers on the channel may be handed now, as far as their own limits go."""
     room = 0.0
     for consumer in queue.consumers:
@@ -223,7 +223,8 @@ def broken_by_delivery(broker: BrokerState, consumer: Consumer) -> str:
 
 def shown_by_waiting(broker: BrokerState, queue: Queue) -> Iterator[str]:
     """The requirements by which the queue's messages wait, though there are consumers: no consumer has room."""
-    for consumer in queue.consumers[:1] if queue.single_active_consumer else queue.consumers:
+    active = [] if queue.seat.holder is None else [queue.seat.holder]
+    for consumer in active if queue.single_active_consumer else queue.consumers:
         yield from _holding(broker, consumer)
 
 

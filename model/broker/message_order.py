@@ -23,7 +23,7 @@ Requirements:
   within one; values above n count as n, none as 0; whether n=0 knows 1 as well is left open. What is given back goes to
   its place among the messages of its priority. A queue without the argument pays no heed to priorities.
   [rabbit_priority_queue:priorities, priority, requeue]
-* QUORUM-005: Message priority. Message priority on a quorum queue. 4.3: strict priorities 0.31 without argument, none
+* QUORUM-005: Message priority. Message priority on a quorum queue. 4.3: strict priorities 0..31 without argument, none
   is 4; 4.0: two classes (>4 high), 2:1 interleaved: every third message since the queue was made or purged is a normal
   one, unless the next high one is older; 3.10: FIFO. What is given back in front goes before all priorities, in the
   order of giving back; at the tail (4.0, without delivery limit) it is a normal one. In rabbitmq-3: FIFO. In

@@ -12,7 +12,7 @@ Requirements:
 * CONFIRM-011: Any rejecting queue makes it a nack. If one target queue rejects (overflow reject-publish) the message is
   nacked although other queues keep their copy. The nack does not wait for these; CONFIRM-006 and CONFIRM-007 say how it
   looks. [rabbit_confirms:reject]
-* CONFIRM-013: reject-publish exact sequence, classic. x-max-length=n, reject-publish: messages 1.n acked, n+1. nacked
+* CONFIRM-013: reject-publish exact sequence, classic. x-max-length=n, reject-publish: messages 1..n acked, n+1.. nacked
   until space is free. [rabbit_amqqueue_process:maybe_deliver_or_enqueue]
 * CONFIRM-014: reject-publish exact sequence, quorum. A quorum queue tells the channels that publish to it to refuse
   when it is beyond its limit, and to go on when it has at most four fifths of it: n+1 messages are taken before nacks
@@ -46,7 +46,7 @@ from itertools import islice
 
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.channels import Admission, Channel
-from amqpspec.model.broker.dispatch import contenders
+from amqpspec.model.broker.dispatch import contenders, rests
 from amqpspec.model.broker.hooks import answer
 from amqpspec.model.broker.limits import counted, own_limit_holds, shared_limit_holds
 from amqpspec.model.broker.queues import Consumer, Message, Queue
@@ -103,11 +103,17 @@ def handed_over(broker: BrokerState, queue: Queue, freed: int = 0) -> int:
     if queue not in broker.deliverable:
         return 0
     room: dict[ChannelKey, float] = {}
-    for consumer in contenders(broker, queue):
-        if not own_limit_holds(consumer) and not shared_limit_holds(broker, consumer):
+    for consumer in _served(broker, queue):
+        if not shared_limit_holds(broker, consumer):
             room[consumer.channel] = room.get(consumer.channel, 0) + _own_room(consumer)
     whole = sum(min(own, _shared_room(broker, broker.channels[key], queue)) for key, own in room.items())
     return int(min(max(whole - freed, 0), len(queue.messages)))
+
+
+def _served(broker: BrokerState, queue: Queue) -> list[Consumer]:
+    """Those that are handed messages, as far as their own limits go."""
+    consumers = contenders(broker, queue)
+    return [each for each in consumers if not rests(broker, each) and not own_limit_holds(each)]
 
 
 def _own_room(consumer: Consumer) -> float:
@@ -121,7 +127,7 @@ def handed_over_at_once(broker: BrokerState, queue: Queue) -> int:
     away = handed_over(broker, queue)
     if not away or queue.type is not QueueType.QUORUM:
         return away
-    served = [consumer for consumer in contenders(broker, queue) if not own_limit_holds(consumer)]
+    served = _served(broker, queue)
     if not all(consumer.unheeded_prefetch for consumer in served):
         return away
     return min(away, sum(consumer.unheeded_prefetch for consumer in served))

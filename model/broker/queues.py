@@ -39,8 +39,8 @@ Requirements:
   x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
   x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
   reject->settle(true,false)]
-* SAC-001: Only one consumer active. With x-single-active-consumer=true only the first registered consumer gets
-  deliveries. [rabbit test suite single_active_consumer_SUITE]
+* SAC-001: Only one consumer active. With x-single-active-consumer=true one consumer at a time gets deliveries: the
+  first registered one, until another follows it. [rabbit test suite single_active_consumer_SUITE]
 * SAC-004: Priority takeover. quorum 4.x: a later consumer with higher x-priority takes over once the active one has no
   unacknowledged messages; until then the active one gets nothing new, unless the other ends before. Classic queues and
   3.10: the active one stays. In rabbitmq-3: no takeover. In rabbitmq-4.0: quorum takeover; broken: not when the last
@@ -246,6 +246,8 @@ class Queue:
     least_max_priority: int = 0
     negative_limit_is_none: bool = True
     deleted: bool = False
+    #: what was ready when it was deleted: some of it may be under way to its consumers yet
+    dropped_at_deletion: list[Message] = law(factory=list, view="dropped_at_deletion")
     #: it stands for the address of a channel's direct replies (model.rules.extensions.direct_reply)
     reply_address: bool = False
     #: ready messages, the next one to deliver first

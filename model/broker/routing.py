@@ -29,8 +29,8 @@ Requirements:
 * PUBLISH-010: Alternate exchange. An unroutable message goes to the alternate exchange, keeping original exchange name
   and key; if that routes it, mandatory does not return it. [rabbit_exchange:process_alternate]
 * PUBLISH-011: CC/BCC headers. CC and BCC (arrays of strings) add routing keys; BCC is removed before delivery, CC is
-  kept; each queue gets one copy; delivered routing_key is the primary one. Wrong type is 406.
-  [rabbit_basic/mc_amqpl:routing_keys]
+  kept; each queue gets one copy; delivered routing_key is the primary one. Wrong type is 406. [mc:routing_keys; up to
+  3.12 rabbit_basic:header_routes]
 * PUBLISH-018: Time stamps in a headers exchange. A header that is a time stamp matches a binding argument of the same
   time stamp. In rabbitmq-4.0: broken: never matches. In rabbitmq-4.3: broken: never matches. [AMQP 0-9-1 3.1.3.4;
   mc_amqpl:routing_value (from 4.0)]

@@ -7,7 +7,7 @@ rabbit_amqqueue_process:drop_expired_msgs; rabbit_fifo:expire_msgs, and expire_b
 Requirements:
 
 * TTL-001: Per-message expiration. A ready message older than its expiration (ms, string) at the queue head is removed,
-  never delivered. [rabbit_amqqueue_process:drop_expired]
+  never delivered. [rabbit_amqqueue_process:drop_expired_msgs]
 * TTL-002: Queue TTL. x-message-ttl applies to all messages; the minimum of both holds. [RabbitMQ Java client test
   PerQueueVsPerMessageTTL]
 * TTL-003: Expired behind a live head. Messages expire only at the head: they are still counted while a live message is

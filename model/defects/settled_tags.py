@@ -5,16 +5,14 @@ from __future__ import annotations
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.protocol.methods import Method
+from amqpspec.model.rules.basic.settlement import tags_named
 
 
 def settles(channel: Channel, method: Method, tag: int) -> bool:
-    """Does the input settle that delivery of its channel?"""
+    """Does the input settle that delivery of its channel? A commit: other than by acknowledging it."""
     if method.name == "tx.commit":
         rulings = channel.transaction.rulings if channel.transaction is not None else ()
         return any(tag in tags for ruling, tags in rulings if ruling.outcome is not Outcome.ACKNOWLEDGED)
     if method.name.startswith("basic.recover"):
         return True
-    named = method.arguments.get("delivery_tag", 0)
-    if not method.arguments.get("multiple"):
-        return bool(tag == named)
-    return tag <= named and named in channel.unacknowledged if named else True
+    return tag in (tags_named(channel, method) or ())

@@ -1,7 +1,7 @@
 """What 3.10 to 3.12 make of deliveries of a stream that are given back (rabbit_stream_queue:settle).
 
 There a stream knows acknowledgements only. It refuses basic.nack and basic.reject with 540, an answer that the way of
-basic.recover does not look for (rabbit_channel:internal_requeue), so that the channel crashes.
+basic.recover does not look for (rabbit_channel:handle_method basic.recover_async), so that the channel crashes.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ STREAM_SETTLEMENT_DEFECTS: tuple[DefectTransition, ...] = (
         strength=Strength.PROMISED,
         statement="basic.recover and basic.recover-async on a channel that holds a delivery from a stream crash it; the"
         " connection closes with 541.",
-        source="v3.12.14 rabbit_channel:internal_requeue, rabbit_stream_queue:settle; mended in 3.13.0",
+        source="v3.12.14 rabbit_channel:handle_method basic.recover_async, rabbit_stream_queue:settle; up to 3.12",
         dialects=("rabbitmq-3",),
         versions=_MENDED,
         methods=_RECOVERIES,

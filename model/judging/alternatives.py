@@ -297,7 +297,7 @@ def _deliveries_under_way(broker: Broker, method: Method) -> Iterator[Alternativ
     if not broker.dialect.channel_prefetch or broker.dialect.prefetch_is_shared:
         return
     most = sum(
-        min(len(queue.messages), room_on(broker, channel, queue))
+        min(len(queue.messages), room_on(channel, queue))
         for queue in broker.deliverable
         if queue.type is QueueType.CLASSIC
     )

@@ -15,8 +15,8 @@ Requirements:
   get-empty. [rabbit_channel.erl:basic.get; AMQP 0-9-1 basic.get]
 * QUEUE-001: declare-ok content. queue.declare-ok carries the (CR/LF-stripped) queue name, number of READY messages and
   number of consumers. [rabbit_channel.erl:return_queue_declare_ok; AMQP 0-9-1 class queue]
-* SAC-001: Only one consumer active. With x-single-active-consumer=true only the first registered consumer gets
-  deliveries. [rabbit test suite single_active_consumer_SUITE]
+* SAC-001: Only one consumer active. With x-single-active-consumer=true one consumer at a time gets deliveries: the
+  first registered one, until another follows it. [rabbit test suite single_active_consumer_SUITE]
 * TIMEOUT-022: Other consumers of the channel unaffected. Two consumers on one channel with different timeouts: only the
   expired one is cancelled. [RabbitMQ guide: consumer timeouts]
 """

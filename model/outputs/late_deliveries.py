@@ -47,7 +47,7 @@ _ENDS = frozenset({"channel.close", "channel.close-ok", "connection.close", "con
 def under_way(consumer: Consumer, method: Method) -> Message | None:
     """The message of the deleted queue that this delivery is: one of those that were dropped with it."""
     body = method.content.body if method.content else b""
-    for message in consumer.queue.gone:
+    for message in consumer.queue.dropped_at_deletion:
         if message.stamp == consumer.stamp and message.content.body == body:
             return message
     return None
@@ -61,7 +61,7 @@ def check_late_delivery(
         return unexpected("CANCEL-007", "basic.deliver behind the deletion of the queue")
     wrong = check_delivery(broker, channel, consumer.queue, message, method, False)
     if not any(mismatch.fatal for mismatch in wrong):
-        consumer.queue.gone.remove(message)
+        consumer.queue.dropped_at_deletion.remove(message)
     return wrong
 
 

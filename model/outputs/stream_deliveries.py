@@ -33,7 +33,7 @@ Requirements:
   osiris_writer:handle_batch]
 * STREAM-007: Recover on a stream. basic.recover and basic.recover-async settle a stream's deliveries as acknowledging
   does: their credit returns, reading goes on, and nothing is delivered again. In rabbitmq-3: broken up to 3.12: hard
-  541. [rabbit_stream_queue:settle; rabbit_channel:internal_requeue]
+  541. [rabbit_stream_queue:settle; rabbit_channel:handle_method basic.recover_async]
 * STREAM-008: Where an offset begins. x-stream-offset says where reading begins: first (the oldest message), last (the
   last chunk), next (what is published from now on), a number (the message of that offset; beyond the end nothing until
   there is one), a time stamp or an interval back from now (the first chunk written since then). Below 0 is the oldest

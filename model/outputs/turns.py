@@ -15,8 +15,8 @@ Requirements:
 * PRIORITY-002: Turns within a priority. Consumers of one priority take turns: while one waits with room, no other is
   served twice before it has had its turn. One without room holds up nobody. Whose turn comes first is open. [RabbitMQ
   guide: consumer priorities; rabbit_queue_consumers:deliver, rabbit_fifo:checkout_one]
-* SAC-001: Only one consumer active. With x-single-active-consumer=true only the first registered consumer gets
-  deliveries. [rabbit test suite single_active_consumer_SUITE]
+* SAC-001: Only one consumer active. With x-single-active-consumer=true one consumer at a time gets deliveries: the
+  first registered one, until another follows it. [rabbit test suite single_active_consumer_SUITE]
 * SAC-003: Failover on channel close. Unacked messages of the closed channel are delivered first to the next consumer,
   redelivered=true. [rabbit test suite single_active_consumer_SUITE]
 * SAC-004: Priority takeover. quorum 4.x: a later consumer with higher x-priority takes over once the active one has no

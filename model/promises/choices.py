@@ -120,7 +120,7 @@ class Dialect:
     reply_address_is_routable: bool
     #: qos(global=true) limits the whole channel; otherwise it is read as global=false (rabbit_channel, 4.3)
     channel_prefetch: bool
-    #: qos(global=false) limits the channel, and global=true the connection (0-9-1 section 1.8.3.3; QOS-016)
+    #: qos(global=false) limits the channel, and global=true the connection (0-9-1 section 1.8.3.1; QOS-016)
     prefetch_is_shared: bool
     #: a refusal for want of a permission names the permission (rabbit_access_control:check_resource_access)
     refusals_name_permission: bool

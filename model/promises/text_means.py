@@ -29,7 +29,7 @@ MEANS: tuple[TextChoice, ...] = (
     TextChoice(
         COUNTS,
         "the number of messages in queue.declare-ok",
-        'queue.declare-ok: "Reports the number of messages in the queue"; domain message-count',
+        'domain message-count: "The number of messages in the queue, which will be zero for newly-declared queues."',
         ("QUEUE-001",),
         (
             Value("told", "is that of the queue", (RABBITMQ, BROKER_J, LAVINMQ)),

@@ -93,7 +93,7 @@ def _process_of_client(broker: Broker, event: TraceEvent) -> None:
             handshake_input(broker, connection, event)
         elif isinstance(event, Method) and event.channel == 0:
             closing_input(broker, connection, event)
-        # whatever else follows a close is ignored (0-9-1 section 1.4.2.8)
+        # whatever else follows a close is ignored (0-9-1 section 1.4.2.9)
     elif isinstance(event, Method) and event.channel == 0:
         connection_input(broker, connection, event)
     elif isinstance(event, (Method, RawFrame)):

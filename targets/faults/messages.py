@@ -37,7 +37,7 @@ def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
 )
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     channel = broker.channel(method.connection, method.channel)
-    for tag in [tag for tag, entry in channel.unacknowledged.items() if entry.consumer is not None]:
+    for tag in [tag for tag, entry in channel.unsettled.items() if entry.consumer is not None]:
         broker.release(channel, tag, "CHAN-016")
     proceed(method)
 

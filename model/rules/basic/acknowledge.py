@@ -9,9 +9,9 @@ Requirements:
 * ACK-003: multiple with tag 0. ack(0,true) acks everything outstanding; with nothing outstanding it is a no-op.
   [RabbitMQ guide: consumer acknowledgements and publisher confirms; rabbit_channel.erl:collect_acks; AMQP 0-9-1
   basic.ack]
-* ACK-013: reject. reject(tag,requeue) = nack without multiple; reject(false) drops or dead-letters. In amqp-0-9-1: as
-  stated for reject; basic.nack is not part of the text. [RabbitMQ guide: consumer acknowledgements and publisher
-  confirms; AMQP 0-9-1 basic.reject]
+* ACK-013: reject. reject(tag,requeue) = nack without multiple, but for what counts as a failed delivery (QUORUM-002);
+  reject(false) drops or dead-letters. In amqp-0-9-1: as stated for reject; basic.nack is not part of the text.
+  [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.reject]
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chapter basic, consume (0-9-1 section 1.8.3.4; area CONSUME).
+"""Chapter basic, consume (0-9-1 section 1.8.3.3; area CONSUME).
 
 Requirements:
 
@@ -39,8 +39,8 @@ Requirements:
 * QOS-012: Quorum queue or stream with global qos. consume on a quorum queue or a stream while a channel limit is active
   is hard 540 (<=4.2). In rabbitmq-3: 540. In rabbitmq-4.0: 540. [rabbit_quorum_queue:consume,
   rabbit_stream_queue:consume, limiter_active]
-* SAC-001: Only one consumer active. With x-single-active-consumer=true only the first registered consumer gets
-  deliveries. [rabbit test suite single_active_consumer_SUITE]
+* SAC-001: Only one consumer active. With x-single-active-consumer=true one consumer at a time gets deliveries: the
+  first registered one, until another follows it. [rabbit test suite single_active_consumer_SUITE]
 * TIMEOUT-015: The client cancels what has timed out. basic.cancel for the tag of a consumer that was cancelled because
   its time was up gets cancel-ok, as for any that the broker has cancelled; the tag can be used again and returned
   messages are delivered again. [RabbitMQ guide: consumer cancel notification (not an error, answered as normal)]

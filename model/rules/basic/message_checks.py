@@ -3,8 +3,8 @@
 Requirements:
 
 * PUBLISH-011: CC/BCC headers. CC and BCC (arrays of strings) add routing keys; BCC is removed before delivery, CC is
-  kept; each queue gets one copy; delivered routing_key is the primary one. Wrong type is 406.
-  [rabbit_basic/mc_amqpl:routing_keys]
+  kept; each queue gets one copy; delivered routing_key is the primary one. Wrong type is 406. [mc:routing_keys; up to
+  3.12 rabbit_basic:header_routes]
 * PUBLISH-012: user-id. user_id property must equal the connection user, else 406. A user with the tag impersonator may
   name any. [rabbit_access_control:check_user_id]
 * PUBLISH-013: Max message size. Body larger than max_message_size is 406 after the content was received. In rabbitmq-3:

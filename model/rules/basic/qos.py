@@ -1,4 +1,4 @@
-"""Chapter basic, qos (0-9-1 section 1.8.3.3; area QOS): the limits that consumers, channels and connections carry.
+"""Chapter basic, qos (0-9-1 section 1.8.3.1; area QOS): the limits that consumers, channels and connections carry.
 
 In the text global=false sets the limit of the channel, global=true that of the connection. In RabbitMQ (guide: consumer
 prefetch) false sets a limit for each consumer made later, and true that of the channel; from 4.3 on true means false

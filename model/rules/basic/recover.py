@@ -41,7 +41,8 @@ def recover_async(broker: Broker, channel: Channel, method: Method, requirement:
     broker.blame(channel, requirement)
     tags = channel.outstanding_tags  # at once, in a transaction as well
     settled = [(tag, channel.unacknowledged[tag]) for tag in tags if tag in channel.unacknowledged]
-    settling(broker, channel, tags, settled, Ruling(Outcome.REQUEUED))
+    ruling = Ruling(Outcome.REQUEUED, failed=not broker.dialect.quorum_nack_has_not_failed)
+    settling(broker, channel, tags, settled, ruling)
     for tag, _ in settled:
         broker.release(channel, tag, requirement)
     channel.recovered.extend(tags)
@@ -49,8 +50,8 @@ def recover_async(broker: Broker, channel: Channel, method: Method, requirement:
     broker.make_room(channel, settled, requirement)
     if settled:
         broker.fired(requirement)
-    requeue(broker, channel, settled, requirement, failed=not broker.dialect.quorum_nack_has_not_failed)
-    all_settled(broker, channel, tags, Ruling(Outcome.REQUEUED))
+    requeue(broker, channel, settled, requirement, failed=ruling.failed)
+    all_settled(broker, channel, tags, ruling)
 
 
 def recover(broker: Broker, channel: Channel, method: Method) -> None:

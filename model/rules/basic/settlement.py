@@ -25,9 +25,9 @@ Requirements:
   channel closes. [RabbitMQ Java client test NoRequeueOnCancel; rabbit_channel.erl; AMQP 0-9-1 basic.cancel]
 * ACK-012: Ack after queue deletion. Acking a delivery whose queue was deleted is accepted silently; the tag is
   consumed. [rabbit_channel.erl]
-* ACK-013: reject. reject(tag,requeue) = nack without multiple; reject(false) drops or dead-letters. In amqp-0-9-1: as
-  stated for reject; basic.nack is not part of the text. [RabbitMQ guide: consumer acknowledgements and publisher
-  confirms; AMQP 0-9-1 basic.reject]
+* ACK-013: reject. reject(tag,requeue) = nack without multiple, but for what counts as a failed delivery (QUORUM-002);
+  reject(false) drops or dead-letters. In amqp-0-9-1: as stated for reject; basic.nack is not part of the text.
+  [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.reject]
 * ACK-014: nack multiple. nack(tag,true,requeue) applies to all outstanding <= tag; (0,true) to all. [RabbitMQ guide:
   consumer acknowledgements and publisher confirms]
 * ACK-021: Reject on a stream. nack/reject on a stream is accepted as a credit return: nothing is requeued. In
@@ -134,15 +134,13 @@ def _tags_of(
     """
     tag = method.arguments.get("delivery_tag", 0)
     multiple = bool(method.arguments.get("multiple"))
-    outstanding = channel.outstanding_tags
+    tags = tags_named(channel, method)
+    if tags is None:
+        raise ProtocolError(_unknown(broker, channel, tag, multiple), 406, f"unknown delivery tag {tag}")
     if multiple and tag == 0:
-        tags = outstanding
         requirement = requirements.everything if tags else requirements.nothing
         broker.fired(requirement)
-    elif tag not in outstanding:
-        raise ProtocolError(_unknown(broker, channel, tag, multiple), 406, f"unknown delivery tag {tag}")
     elif multiple:
-        tags = [other for other in outstanding if other <= tag]
         requirement = requirements.several
         if len(tags) > 1:
             broker.fired(requirement)
@@ -150,7 +148,6 @@ def _tags_of(
             requirement = "ACK-009"
             broker.fired(requirement)
     else:
-        tags = [tag]
         requirement = requirements.single
         broker.fired(requirement)
     broker.blame(channel, requirement)
@@ -189,16 +186,22 @@ def _take_off(broker: Broker, channel: Channel, tags: Iterable[int], requirement
     return settled
 
 
+def tags_named(channel: Channel, method: Method) -> list[int] | None:
+    """The outstanding tags that the method names, lowest first; None where it names one that is not outstanding."""
+    tag, outstanding = method.arguments.get("delivery_tag", 0), channel.outstanding_tags
+    multiple = bool(method.arguments.get("multiple"))
+    if multiple and tag == 0:
+        return outstanding
+    if tag not in outstanding:
+        return None
+    return [other for other in outstanding if other <= tag] if multiple else [tag]
+
+
 def tags_meant(channel: Channel, method: Method) -> list[int]:
-    """The outstanding tags that the method settles now: none where it is an error, or in a transaction."""
-    tag = method.arguments.get("delivery_tag", 0)
+    """The unacknowledged deliveries that the method settles now: none where it is an error, or in a transaction."""
     if channel.transaction is not None:
         return []  # nothing is settled before the commit
-    if not method.arguments.get("multiple"):
-        return [tag] if tag in channel.unacknowledged else []
-    if tag and tag not in channel.unacknowledged and tag not in channel.timed_out:
-        return []
-    return [other for other in channel.unacknowledged if other <= tag or not tag]
+    return [tag for tag in tags_named(channel, method) or () if tag in channel.unacknowledged]
 
 
 def _unknown(broker: Broker, channel: Channel, tag: int, multiple: bool) -> str:

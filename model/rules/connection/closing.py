@@ -16,7 +16,7 @@ Requirements:
   offending method, or 0/0 when the failure was not caused by a decoded method. [AMQP 0-9-1 1.1 constants;
   rabbit_framing_amqp_0_9_1:lookup_amqp_exception]
 * CHAN-008: Reply text format. Reply text is "<NAME> - <explanation>", NAME upper-case of the constant
-  (PRECONDITION_FAILED, NOT_FOUND, ..), truncated to 255 octets. [rabbit_binary_generator:map_exception/explanation]
+  (PRECONDITION_FAILED, NOT_FOUND, ...), truncated to 255 octets. [rabbit_binary_generator:map_exception/explanation]
 * CHAN-018: no-wait suppresses only the ok. With nowait=true the -ok is omitted; errors still close the channel.
   [rabbit_channel.erl:return_ok; AMQP 0-9-1 class channel]
 * CONFIRM-018: Pending confirms at channel error. If the channel dies, outstanding confirms are never sent.

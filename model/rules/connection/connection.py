@@ -22,7 +22,7 @@ Requirements:
 * CONN-029: Handshake timeout. A client that has not come through the handshake after 10 s is disconnected.
   [rabbit_reader.erl:handle_other handshake_timeout; handshake_timeout in rabbit's environment]
 * CONN-030: Crossing closes. A client's connection.close that crosses the server's, or is sent after it, is answered by
-  close-ok. [AMQP 0-9-1 section 1.4.2.8, close; rabbit_reader.erl:handle_method0 connection.close]
+  close-ok. [AMQP 0-9-1 section 1.4.2.9, close; rabbit_reader.erl:handle_method0 connection.close]
 * SERVER-002: The server's frames can be read. All that the server sends are frames as the specification defines them:
   of a known type, of the size that they say and no larger than was agreed, with their last octet, contents whole and in
   their order, and a method with all of its arguments and nothing after them. [AMQP 0-9-1 sections 4.2.1, grammar;

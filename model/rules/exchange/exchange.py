@@ -55,7 +55,7 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
     if arguments.get("passive"):
         _declare_passive(broker, channel, name, method)
         return
-    if broker.dialect.text.default_exchange_can_be_bound:
+    if not broker.dialect.extensions:
         check_not_default(name)  # no sentence says which of two errors comes first
     wanted = _wanted(broker, name, arguments)
     if wanted.type not in BY_TYPE:

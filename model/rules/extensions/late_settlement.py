@@ -89,10 +89,9 @@ def _settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> 
     if any(entry.message is held.message for each in broker.channels.values() for held in each.unacknowledged.values()):
         entry.message.reason = "TIMEOUT-019"  # if it comes back from who has it now
     consumer = entry.consumer
+    _note_unchanged(entry.queue)
     if consumer is None or entry.queue.deleted or channel.consumers.get(consumer.tag) is not consumer:
-        _note_unchanged(broker, entry.queue)
         return
-    _note_unchanged(broker, entry.queue)
     if not any(late.consumer is consumer for late in channel.timed_out.values()):
         consumer.reason = _GONE_BY[ruling.outcome]
         if entry.queue.messages:
@@ -101,6 +100,6 @@ def _settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> 
             told(broker, consumer)
 
 
-def _note_unchanged(broker: Broker, queue: Queue) -> None:
+def _note_unchanged(queue: Queue) -> None:
     if not queue.deleted and not queue.unproven:
         queue.reason = "TIMEOUT-019"

@@ -4,9 +4,9 @@ Requirements:
 
 * ACK-004: nack(0,true) with nothing outstanding. nack(0,true) with nothing outstanding is a no-op, as ack(0,true) is.
   [rabbit_channel.erl]
-* ACK-013: reject. reject(tag,requeue) = nack without multiple; reject(false) drops or dead-letters. In amqp-0-9-1: as
-  stated for reject; basic.nack is not part of the text. [RabbitMQ guide: consumer acknowledgements and publisher
-  confirms; AMQP 0-9-1 basic.reject]
+* ACK-013: reject. reject(tag,requeue) = nack without multiple, but for what counts as a failed delivery (QUORUM-002);
+  reject(false) drops or dead-letters. In amqp-0-9-1: as stated for reject; basic.nack is not part of the text.
+  [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.reject]
 * ACK-014: nack multiple. nack(tag,true,requeue) applies to all outstanding <= tag; (0,true) to all. [RabbitMQ guide:
   consumer acknowledgements and publisher confirms]
 * CAP-002: basic.nack needs no client capability. A client that announced no capabilities can still use basic.nack and

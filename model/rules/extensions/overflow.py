@@ -2,7 +2,7 @@
 
 Requirements:
 
-* CONFIRM-013: reject-publish exact sequence, classic. x-max-length=n, reject-publish: messages 1.n acked, n+1. nacked
+* CONFIRM-013: reject-publish exact sequence, classic. x-max-length=n, reject-publish: messages 1..n acked, n+1.. nacked
   until space is free. [rabbit_amqqueue_process:maybe_deliver_or_enqueue]
 * CONFIRM-014: reject-publish exact sequence, quorum. A quorum queue tells the channels that publish to it to refuse
   when it is beyond its limit, and to go on when it has at most four fifths of it: n+1 messages are taken before nacks

@@ -2,7 +2,7 @@
 
 The broker's clock is not the trace's: an input reaches the broker some time after it was sent. So a queue is certain to
 exist for a good part of its time, certain to be gone some time after it, and in between it may be either. `expiries`
-asks for that at every input; what may happen in between is an input that no client sends, `queue.expire`, which the
+asks for that at every input; what may happen in between is an internal event, `QueueExpiry`, which the
 acceptor processes at every point at which it might.
 
 RabbitMQ: rabbit_amqqueue_process:ensure_expiry_timer (classic queues: from the last use on, exact), rabbit_fifo:tick

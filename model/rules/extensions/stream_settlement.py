@@ -4,9 +4,9 @@ Requirements:
 
 * ACK-012: Ack after queue deletion. Acking a delivery whose queue was deleted is accepted silently; the tag is
   consumed. [rabbit_channel.erl]
-* ACK-013: reject. reject(tag,requeue) = nack without multiple; reject(false) drops or dead-letters. In amqp-0-9-1: as
-  stated for reject; basic.nack is not part of the text. [RabbitMQ guide: consumer acknowledgements and publisher
-  confirms; AMQP 0-9-1 basic.reject]
+* ACK-013: reject. reject(tag,requeue) = nack without multiple, but for what counts as a failed delivery (QUORUM-002);
+  reject(false) drops or dead-letters. In amqp-0-9-1: as stated for reject; basic.nack is not part of the text.
+  [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.reject]
 * ACK-014: nack multiple. nack(tag,true,requeue) applies to all outstanding <= tag; (0,true) to all. [RabbitMQ guide:
   consumer acknowledgements and publisher confirms]
 * ACK-021: Reject on a stream. nack/reject on a stream is accepted as a credit return: nothing is requeued. In
@@ -21,7 +21,7 @@ Requirements:
   osiris_writer:handle_batch]
 * STREAM-007: Recover on a stream. basic.recover and basic.recover-async settle a stream's deliveries as acknowledging
   does: their credit returns, reading goes on, and nothing is delivered again. In rabbitmq-3: broken up to 3.12: hard
-  541. [rabbit_stream_queue:settle; rabbit_channel:internal_requeue]
+  541. [rabbit_stream_queue:settle; rabbit_channel:handle_method basic.recover_async]
 """
 
 from __future__ import annotations

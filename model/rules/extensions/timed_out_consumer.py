@@ -29,6 +29,7 @@ from amqpspec.model.broker.internal_events import ConsumerClearing
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.transaction import Outcome
 from amqpspec.model.protocol.methods import Method
+from amqpspec.model.rules.basic.settlement import tags_named
 
 
 def settled_late(channel: Channel, method: Method) -> Iterator[tuple[Outcome, list[int]]]:
@@ -39,10 +40,9 @@ def settled_late(channel: Channel, method: Method) -> Iterator[tuple[Outcome, li
     elif method.name.startswith("basic.recover"):
         yield Outcome.REQUEUED, list(channel.timed_out)
     elif channel.transaction is None:
-        tag, multiple = method.arguments.get("delivery_tag", 0), method.arguments.get("multiple")
         refused = Outcome.REQUEUED if method.arguments.get("requeue") else Outcome.DISCARDED
         outcome = Outcome.ACKNOWLEDGED if method.name == "basic.ack" else refused
-        yield outcome, [late for late in channel.timed_out if late == tag or (multiple and (late < tag or not tag))]
+        yield outcome, [tag for tag in tags_named(channel, method) or () if tag in channel.timed_out]
 
 
 def recovering(broker: Broker, method: Method) -> Iterator[tuple[Consumer, Outcome]]:

@@ -23,7 +23,7 @@ def reset_configuration(broker: Broker, action: OperatorAction) -> None:
 
 def set_policy(broker: Broker, action: OperatorAction) -> None:
     arguments = action.arguments
-    broker.policies[arguments.get("policy", "")] = Policy(
+    broker.policies[_key(action)] = Policy(
         arguments.get("queue", ""),
         arguments.get("virtual_host", "/"),
         arguments.get("priority", 0),
@@ -32,4 +32,9 @@ def set_policy(broker: Broker, action: OperatorAction) -> None:
 
 
 def clear_policy(broker: Broker, action: OperatorAction) -> None:
-    broker.policies.pop(action.arguments.get("policy", ""), None)
+    broker.policies.pop(_key(action), None)
+
+
+def _key(action: OperatorAction) -> tuple[str, str]:
+    """Of the policy: each virtual host has its own."""
+    return action.arguments.get("virtual_host", "/"), action.arguments.get("policy", "")

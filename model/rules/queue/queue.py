@@ -18,7 +18,7 @@ Requirements:
 * QUEUE-004: Passive declare ignores other fields. passive=true checks only existence, exclusive ownership and (4.3)
   permission; other arguments are not compared. [rabbit_channel.erl; AMQP 0-9-1 class queue]
 * QUEUE-005: Reserved prefix. A declare that is not passive of a queue named amq.* is 403, also if it exists
-  (amq.gen-..); passive declare of a missing amq.* queue is 404. In amqp-0-9-1: as stated; a queue that exists may be
+  (amq.gen-...); passive declare of a missing amq.* queue is 404. In amqp-0-9-1: as stated; a queue that exists may be
   declared again. [rabbit_channel.erl:check_name; AMQP 0-9-1 class queue]
 * QUEUE-006: Server-named queue. Empty name in a non-passive declare creates amq.gen-<22 base64url chars> and returns
   it; allowed for classic only. In amqp-0-9-1: any name that is unique. [rabbit_channel.erl;
@@ -26,7 +26,7 @@ Requirements:
 * QUEUE-009: Exclusive queue ignores durable. An exclusive queue is always non-durable: redeclaring with durable true or
   false is equivalent. [rabbit_channel.erl: Durable = DurableDeclare andalso not ExclusiveDeclare]
 * QUEUE-010: Equivalence: known x-args. The arguments that the existing queue's type knows (x-message-ttl, x-expires,
-  x-max-length, x-overflow, x-dead-letter-exchange, x-queue-type, ..) are compared by value, in the order of that type,
+  x-max-length, x-overflow, x-dead-letter-exchange, x-queue-type, ...) are compared by value, in the order of that type,
   and not checked; received none or a different value is 406. Whole numbers of all sizes are of one kind. Whether ages
   are compared by their text or their length is left open, and whether x-stream-filter-size-bytes is compared. In
   rabbitmq-4.3: as stated; from 4.3.6 on x-max-age is compared by its length: 168h is 7D.

@@ -7,7 +7,7 @@ Requirements:
 * QUEUE-008: Equivalence: exclusive. Exclusive mismatch (either way, even on the owning connection) is 405, not 406.
   [rabbit_amqqueue:check_exclusive_access]
 * QUEUE-010: Equivalence: known x-args. The arguments that the existing queue's type knows (x-message-ttl, x-expires,
-  x-max-length, x-overflow, x-dead-letter-exchange, x-queue-type, ..) are compared by value, in the order of that type,
+  x-max-length, x-overflow, x-dead-letter-exchange, x-queue-type, ...) are compared by value, in the order of that type,
   and not checked; received none or a different value is 406. Whole numbers of all sizes are of one kind. Whether ages
   are compared by their text or their length is left open, and whether x-stream-filter-size-bytes is compared. In
   rabbitmq-4.3: as stated; from 4.3.6 on x-max-age is compared by its length: 168h is 7D.

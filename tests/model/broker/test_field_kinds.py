@@ -67,7 +67,7 @@ def state() -> tuple[Broker, dict[str, Any]]:
     binding = Binding("q", "k")
     exchange = broker.exchanges["x"] = Exchange("x", "direct", bindings=(binding,))
     policy, user = Policy("q"), User("u", "p")
-    broker.policies["p"], broker.users["u"] = policy, user
+    broker.policies["/", "p"], broker.users["u"] = policy, user
     records = (
         broker, deadline, expected.due, content, method, message, queue, queue.seat, second, dropping, publication,
         publication.routes, ruling, channel.transaction, expected, get, lost, channel, channel.unacknowledged[1],

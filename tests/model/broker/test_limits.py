@@ -8,7 +8,7 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.limits import broken_by_delivery, counted
+from amqpspec.model.broker.limits import broken_by_delivery, counted, shown_by_waiting
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.outputs.debts import debts
 from amqpspec.model.promises.dialects import dialect_named
@@ -259,3 +259,14 @@ def test_who_has_room_and_is_not_served(dialect: str, lines: tuple[str, ...], re
     arguments = dict(command.arguments)
     process(broker, event_of(command.connection, command.channel, command.method, arguments, True, command.content))
     assert [debt.requirement for debt in debts(broker) if debt.detail == "basic.deliver"][:1] == [requirement]
+
+
+def test_of_a_single_active_consumer_the_limit_counts_and_of_no_other() -> None:
+    """The active one, of the higher priority, is at its limit; the first that came has none."""
+    declare = "a.1 queue.declare s durable x-queue-type=quorum x-single-active-consumer=true"
+    broker = after(
+        "rabbitmq-4.3", declare, "a.1 basic.consume s tag=first", "a.1 basic.qos 1",
+        "a.1 basic.consume s tag=active x-priority=5", "a.1 basic.publish s body=m1", "a.1 basic.publish s body=m2",
+    )  # fmt: skip
+    assert handed(broker, "active") == 1
+    assert "QOS-001" in set(shown_by_waiting(broker, broker.queues["s"]))

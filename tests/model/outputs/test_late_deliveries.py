@@ -210,3 +210,12 @@ def test_what_one_classic_queue_gives_up_at_the_end_goes_to_a_consumer_on_anothe
     assert (lost.consumer.tag, lost.message.deaths[0]["reason"]) == ("q", "maxlen")
     talk.see("b.1", "channel.close-ok")
     assert not talk.acceptor.failures
+
+
+@pytest.mark.parametrize("messages", [1, 100])
+def test_each_message_of_a_deleted_queue_may_be_under_way_to_its_consumer(messages: int) -> None:
+    talk = declared().send(*[f"a.1 basic.publish q body={number}" for number in range(messages)]).rest()
+    talk.send("b.1 basic.consume q tag=t").see("b.1", "basic.consume-ok", consumer_tag="t")
+    talk.send("a.1 queue.delete q").see("a.1", "queue.delete-ok", message_count=messages)
+    talk.deliver("b.1", 1, "0", consumer="t")
+    assert not talk.acceptor.failures

@@ -48,8 +48,9 @@ def sentences(path: Path) -> str:
     """The list that belongs at the end of the file's docstring."""
     entries = []
     for entry in named_in(path):
-        others = (f"In {name}: {text}." for name, text in entry.dialects.items() if text != AS_STATED)
-        said = " ".join([f"{entry.title}.", *entry.statement.split(), *others]).replace("..", ".")
+        others = (f"In {name}: {text.removesuffix('.')}." for name, text in entry.dialects.items() if text != AS_STATED)
+        statement = " ".join(entry.statement.split()).removesuffix(".")
+        said = " ".join([f"{entry.title}.", f"{statement}.", *others])
         text = f"* {entry.id}: {said} [{' '.join(entry.source.split())}]"
         entries.append(
             textwrap.fill(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

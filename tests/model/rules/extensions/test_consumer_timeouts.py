@@ -89,6 +89,13 @@ def test_of_policies_the_one_with_the_highest_priority_counts() -> None:
     assert Timed(QUORUM, POLICY, elsewhere).hold().cancelled(2.1).blamed == ""
 
 
+def test_a_policy_is_one_of_its_virtual_host() -> None:
+    elsewhere = "broker operator.set-policy p1 virtual-host=v queue=q consumer-timeout=60000 priority=1"
+    assert Timed(QUORUM, POLICY, elsewhere).hold().cancelled(2.1).blamed == ""
+    cleared = "broker operator.clear-policy p1 virtual-host=v"
+    assert Timed(QUORUM, POLICY, cleared).hold().cancelled(2.1).blamed == ""
+
+
 def test_what_is_set_later_is_none_of_the_consumers_business() -> None:
     def with_policy_later() -> Timed:
         return Timed().consume(0.3).rest().send(0.4, POLICY).publish(1.0).deliver(1.02)

@@ -256,6 +256,25 @@ def test_an_answer_to_a_get_may_come_behind_the_confirm_of_what_drives_its_messa
     assert not talk.send("b.1 basic.get q").got("b.1", 2, "m2", left=0).rest().acceptor.failures
 
 
+def test_of_many_messages_that_were_driven_out_each_may_be_seen_yet() -> None:
+    talk = Conversation().send("a.1 queue.declare q durable x-max-length=1")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send(*publish(*map(str, range(100))), "b.1 basic.get q")
+    assert not talk.got("b.1", 1, "0", left=0).acceptor.failures
+
+
+@pytest.mark.parametrize("timed_out", [True, False])
+def test_who_has_timed_out_takes_nothing(timed_out: bool) -> None:
+    held = "x-max-length=2 x-consumer-timeout=60000"
+    consumers = ["a.2 basic.qos 3", "a.2 basic.consume q tag=t", "a.2 basic.qos 1", "a.2 basic.consume q tag=u"]
+    broker = after("rabbitmq-4.3", quorum(held), *consumers)
+    broker.queues["q"].consumers[0].timed_out = int(timed_out)
+    for line in publish("1", "2", "3", "4", "5", "6"):
+        command = parse_command(line)
+        process(broker, event_of("a", 1, command.method, dict(command.arguments), True, command.content))
+    assert handed_over(broker, broker.queues["q"]) == (1 if timed_out else 4)
+
+
 @EVERYWHERE
 @pytest.mark.parametrize(("limit", "dropped"), [(0, 0), (1, 1), (2, 0)])
 def test_a_consumer_without_acknowledgements_takes_no_more_at_once_than_its_channel_may(
