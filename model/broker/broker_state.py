@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from amqpspec.model.broker.administration import Policy, User
 from amqpspec.model.broker.bookkeeping import Bookkeeping
-from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.effects import Effect
@@ -24,7 +24,7 @@ from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Exchange, Queue
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, Table
+from amqpspec.model.protocol.methods import ChannelKey, Table, TraceEvent
 
 PREDECLARED_EXCHANGES = {
     "": "direct",
@@ -140,6 +140,11 @@ class BrokerState:
         if channel is None:
             channel = self.channels[key] = Channel(connection, number)
         return channel
+
+    def open_channel(self, event: TraceEvent | Teardown) -> Channel | None:
+        """The channel that the frame is of, or that ends; None: it is not open."""
+        channel = self.channels.get((event.connection, event.channel))
+        return channel if channel is not None and channel.state is ChannelState.OPEN else None
 
     def fired(self, *requirements: str) -> None:
         """These requirements made a difference just now."""

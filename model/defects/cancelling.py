@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.strength import Strength
@@ -13,8 +12,8 @@ from amqpspec.model.protocol.methods import Method
 
 def _confirms_what_is_over(broker: Broker, method: Method) -> bool:
     """Does the client say cancel-ok of what is no consumer, as it is when the broker has cancelled it?"""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return False
     consumer = channel.consumers.get(method.arguments.get("consumer_tag", ""))
     # a consumer of direct replies is none of the channel's

@@ -8,7 +8,6 @@ tag again, before that.
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.defects.crash import break_some_time
@@ -21,8 +20,8 @@ from amqpspec.model.rules.inputs import process
 
 def _own_consumer(broker: Broker, method: Method) -> Consumer | None:
     """The live consumer that a basic.cancel names."""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return None
     return channel.consumers.get(method.arguments.get("consumer_tag", ""))
 
@@ -60,8 +59,8 @@ def _is_consume_ok(owed: Expected | PendingGet, method: Method) -> bool:
 
 
 def _consumes_before_consume_ok_of_tag(broker: Broker, method: Method) -> bool:
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return False
     return any(_is_consume_ok(owed, method) for owed in channel.owed)
 

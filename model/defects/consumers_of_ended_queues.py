@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Queue
@@ -139,8 +139,8 @@ def _serve_again(broker: Broker, method: Method) -> None:
 
 def _uses_tag_of_gone_consumer(broker: Broker, method: Method) -> bool:
     """Is it the tag of a consumer that ended with its queue, of which the client was not told?"""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return False
     return method.arguments.get("consumer_tag", "") in untold_of(broker, channel)
 

@@ -11,7 +11,7 @@ from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.crash import internal_error
 from amqpspec.model.defects.delivery_numbers import NAME, has_priorities
-from amqpspec.model.defects.settling import RECOVERS, knows, meant, settling_channel
+from amqpspec.model.defects.settling import RECOVERS, knows, meant
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -29,7 +29,7 @@ def _settles(channel: Channel, method: Method) -> list[int]:
 
 def _crashes_next_queue(broker: Broker, method: Method) -> bool:
     """Does a living classic queue learn of the settlement, and does it crash over the number?"""
-    channel = settling_channel(broker, method)
+    channel = broker.open_channel(method)
     if channel is None:
         return False
     return any(_cannot_take(broker, channel, method, tag) for tag in _settles(channel, method))

@@ -70,8 +70,8 @@ DIRECT_REPLY_OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
 
 
 def _uses_tag_of_reply_consumer(broker: Broker, method: Method) -> bool:
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return False
     consumer = channel.consumers.get(method.arguments.get("consumer_tag", ""))
     return consumer is not None and consumer.queue.reply_address and method.arguments.get("queue", "") != REPLY_TO
@@ -88,8 +88,8 @@ def _declares_malformed_address(broker: Broker, method: Method) -> bool:
     name = method.arguments.get("queue", "")
     if not name.startswith(REPLY_TO) or name == REPLY_TO or name in broker.queues:
         return False
-    channel = broker.channels.get((method.connection, method.channel))
-    return channel is not None and channel.state is ChannelState.OPEN
+    channel = broker.open_channel(method)
+    return channel is not None
 
 
 def _replies_to_nobody(broker: Broker, method: Method) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.owed import Expected
@@ -31,8 +30,8 @@ def _is_refused_with_long_text(broker: Broker, method: Method) -> bool:
             octets += len(value.encode("utf-8", "surrogateescape"))
     if octets < _WHOLE:
         return False
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return False
     # what the rule says of it is known only when it has been asked
     lawful = copy_broker(broker)

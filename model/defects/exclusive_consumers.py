@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.channel_limiter import limiter_of
@@ -56,8 +55,8 @@ def _memory(broker: Broker) -> ExclusiveConsumersMemory:
 
 def _consumes_exclusively_beside(broker: Broker, method: Method) -> Queue | None:
     """The queue that would have to refuse it, and was not seen before not to."""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return None
     queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
     if queue is None or queue.type is QueueType.CLASSIC or not queue.consumers:

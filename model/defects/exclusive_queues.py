@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import DefectTransition
@@ -65,8 +64,8 @@ def _memory(broker: Broker) -> ExclusiveQueuesMemory:
 
 def _name_left_behind(broker: Broker, method: Method) -> str:
     """The name of a queue that was exclusive to a connection that was closed a moment ago; "": the input names none."""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return ""
     name = method.arguments.get("queue", "") or channel.last_queue or ""
     moment = _memory(broker).left_behind.get(name)

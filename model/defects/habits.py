@@ -21,8 +21,8 @@ from amqpspec.model.rules.inputs import process
 
 def _settles_nothing(broker: Broker, method: Method) -> bool:
     """Is the tag that it settles not outstanding, which is an error?"""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is not None:
+    channel = broker.open_channel(method)
+    if channel is None or channel.transaction is not None:
         return False
     tag = method.arguments.get("delivery_tag", 0)
     return tag not in channel.outstanding_tags and not (tag == 0 and method.arguments.get("multiple"))
@@ -42,8 +42,8 @@ def _held_of(broker: Broker, queue: Queue | None) -> list[tuple[Channel, int]]:
 
 
 def _purges_what_is_held(broker: Broker, method: Method) -> bool:
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return False
     return bool(_held_of(broker, broker.queues.get(method.arguments.get("queue", ""))))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState, TimedOut, Unacknowledged
+from amqpspec.model.broker.channels import Channel, TimedOut, Unacknowledged
 from amqpspec.model.broker.hooks import arm
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.transaction import Outcome
@@ -27,8 +27,8 @@ _Hit = tuple[int, _Delivery, Outcome]
 
 def _hits(broker: Broker, method: Method) -> Iterator[_Hit]:
     """Deliveries to other consumers of the tags to which the late ones were made: they have the same numbers."""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or not channel.timed_out:
+    channel = broker.open_channel(method)
+    if channel is None or not channel.timed_out:
         return
     for outcome, tags in settled_late(channel, method):
         for late in tags:
@@ -51,8 +51,8 @@ def _may_hit_what_comes_back(broker: Broker, method: Method) -> bool:
     """Is something given back together with what timed out, to a consumer that has the tag of the one which timed out?
     The queue may hand it over before it hears of the rest, which has the same numbers.
     """
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or not channel.timed_out:
+    channel = broker.open_channel(method)
+    if channel is None or not channel.timed_out:
         return False
     is_given_back = method.arguments.get("requeue") and (
         method.arguments.get("multiple") or method.name.startswith("basic.recover")

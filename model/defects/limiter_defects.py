@@ -117,8 +117,8 @@ def _gives_credit(broker: Broker, event: Method | Teardown) -> bool:
         return False
     if any(True for _ in _credited(broker)):
         return True
-    channel = broker.channels.get((event.connection, event.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(event)
+    if channel is None:
         return False
     return any(consumer_of_same_tag(channel, entry) is not None for _, entry in _settled(channel, event))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
+from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.limits import own_limit_holds
@@ -162,8 +162,8 @@ def _serves_merged(broker: Broker, method: Method) -> bool:
 
 
 def _names_former_tag(broker: Broker, method: Method) -> bool:
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return False
     tag = method.arguments.get("consumer_tag", "")
     held = channel.unacknowledged.values()

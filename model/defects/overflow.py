@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE, published_expiration, without_history
 from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.internal_events import (
@@ -154,8 +154,8 @@ def _overweight(broker: Broker, event: Method | Teardown | MessageExpiry) -> Ite
 
 def _brings_too_much(broker: Broker, event: Method | Teardown | MessageExpiry) -> bool:
     if not isinstance(event, MessageExpiry) and event.channel:
-        channel = broker.channels.get((event.connection, event.channel))
-        if channel is None or channel.state is not ChannelState.OPEN:
+        channel = broker.open_channel(event)
+        if channel is None:
             return False
     return any(True for _ in _overweight(broker, event))
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.defects.crash import crash_with
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
@@ -23,8 +22,8 @@ _TEXT_IS_REFUSED = ("rabbitmq-4.3",)
 
 def _declared_table(broker: Broker, method: Method) -> dict[str, Any] | None:
     """The argument table of a queue.declare that is not passive, on an open channel."""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or method.arguments.get("passive"):
+    channel = broker.open_channel(method)
+    if channel is None or method.arguments.get("passive"):
         return None
     return method.arguments.get("arguments") or {}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
 from amqpspec.model.broker.owed import Expected
@@ -78,8 +78,8 @@ def _publishes_to_deleted(broker: Broker, method: Method) -> bool:
     """Is a quorum queue being deleted to which the message goes, by its name or by the exchange, from another channel
     than the one that deletes it?
     """
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or not broker.deleted_of_late:
+    channel = broker.open_channel(method)
+    if channel is None or not broker.deleted_of_late:
         return False
     memory = _memory(broker)
     exchange, names = method.arguments.get("exchange"), [method.arguments.get("routing_key", "")]
@@ -100,8 +100,8 @@ def _cancels_at_deleted(broker: Broker, method: Method) -> bool:
 
 def _crosses_untold(broker: Broker, method: Method) -> bool:
     """The same of a client that is not told of the end of its consumers: who deletes has not been answered yet."""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return False
     if method.arguments.get("consumer_tag", "") not in untold_of(broker, channel):
         return False

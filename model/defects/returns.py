@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import ChannelState, Unacknowledged
+from amqpspec.model.broker.channels import Unacknowledged
 from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.internal_events import Teardown
 from amqpspec.model.broker.queues import Consumer, Queue
@@ -67,8 +67,8 @@ def _memory(broker: Broker) -> ReturnsMemory:
 
 def _credited_twice(broker: Broker, event: Method | Teardown) -> Iterator[Consumer]:
     """The consumers with a limit whose delivery the input gives back once too often, one time for each of these."""
-    channel = broker.channels.get((event.connection, event.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(event)
+    if channel is None:
         return
     if isinstance(event, Teardown) or not event.arguments.get("requeue"):
         return

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
+from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.defects.channel_limiter import follow_limiters, note_out
@@ -66,12 +66,6 @@ def _ruling(broker: Broker, channel: Channel, method: Method, tag: int) -> Rulin
     return Ruling(Outcome.REQUEUED if method.arguments.get("requeue") else Outcome.DISCARDED, failed)
 
 
-def settling_channel(broker: Broker, method: Method) -> Channel | None:
-    """The one that the method is about, if it is still open."""
-    channel = broker.channels.get((method.connection, method.channel))
-    return channel if channel is not None and channel.state is ChannelState.OPEN else None
-
-
 def knows(broker: Broker, channel: Channel, living: Queue, without: int | None = None) -> bool:
     """Does the queue know the channel? Else it does not listen. `without` a delivery: once that one is settled."""
     if any(consumer.queue is living for consumer in channel.consumers.values()):
@@ -93,7 +87,7 @@ def _hits(broker: Broker, method: Method) -> Iterator[_Hit]:
 
     To a classic queue a number means the same whoever says it; a quorum queue asks whose it is.
     """
-    channel = settling_channel(broker, method)
+    channel = broker.open_channel(method)
     settled = set(_settled_tags(channel, method)) if channel is not None else set()
     if channel is None or not any(channel.unacknowledged[tag].queue.deleted for tag in settled):
         return
@@ -173,7 +167,7 @@ def _counted(broker: Broker, channel: Channel, settled: list[int], living: Queue
 
 def _recovers_with_next_queue(broker: Broker, method: Method) -> bool:
     """Does basic.recover give back deliveries of a deleted queue, and are there some of a new one of its name?"""
-    channel = settling_channel(broker, method)
+    channel = broker.open_channel(method)
     if method.name not in RECOVERS or channel is None:
         return False
     old = {entry.queue.name for entry in channel.unacknowledged.values() if entry.queue.deleted}
@@ -189,7 +183,7 @@ def _gives_back_twice(broker: Broker, method: Method) -> bool:
     of what it takes back by one consumer after the other, and has delivered it again meanwhile
     (rabbit_channel:foreach_per_queue).
     """
-    channel = settling_channel(broker, method)
+    channel = broker.open_channel(method)
     if channel is None or method.name != "basic.nack" or not method.arguments.get("multiple"):
         return False
     settled = tags_meant(channel, method)
@@ -228,7 +222,7 @@ def _settles_at_next_queue(broker: Broker, method: Method) -> bool:
 
 def _takes_room(broker: Broker, method: Method) -> bool:
     """Does a new queue stop counting at a number that it does not have?"""
-    channel = settling_channel(broker, method)
+    channel = broker.open_channel(method)
     if channel is None or method.name in RECOVERS:
         return False
     settled = _settled_tags(channel, method)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
+from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.transaction import Outcome, Ruling
@@ -114,8 +114,8 @@ def process_refusing(broker: Broker, method: Method) -> None:
 
 def _gives_back(broker: Broker, method: Method) -> bool:
     """Does the input give back a delivery of a stream, at once?"""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return False
     if channel.transaction is not None and method.name in ("basic.nack", "basic.reject"):
         return False

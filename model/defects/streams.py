@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
+from amqpspec.model.broker.channels import Unacknowledged
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.hooks import Guest, arm
 from amqpspec.model.broker.owed import Expected
@@ -35,14 +35,9 @@ class StreamReaders(Guest):
             arm(broker, NAME)
 
 
-def _open_channel(broker: Broker, method: Method) -> Channel | None:
-    channel = broker.channels.get((method.connection, method.channel))
-    return channel if channel is not None and channel.state is ChannelState.OPEN else None
-
-
 def _of_deleted_queues(broker: Broker, method: Method) -> list[Unacknowledged]:
     """Deliveries of deleted queues that the input settles: now streams have their names, and the channel knows them."""
-    channel = _open_channel(broker, method)
+    channel = broker.open_channel(method)
     if channel is None:
         return []
     streams = {name for name, kind in channel.known_types.items() if kind is QueueType.STREAM and name in broker.queues}
@@ -69,7 +64,7 @@ def _settle_at_stream(broker: Broker, method: Method) -> None:
 
 def _is_read_by_channel(broker: Broker, method: Method) -> bool:
     """Does the channel, which is to have one more consumer of the stream, read it already?"""
-    channel = _open_channel(broker, method)
+    channel = broker.open_channel(method)
     if channel is None or method.arguments.get("nowait"):
         return False
     queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
@@ -94,7 +89,7 @@ def _has_offset_of_wrong_type(broker: Broker, method: Method) -> bool:
     table = method.arguments.get("arguments") or {}
     if {"x-priority", "x-consumer-timeout"} & table.keys() or not offset_has_wrong_type(table):
         return False
-    channel = _open_channel(broker, method)
+    channel = broker.open_channel(method)
     if channel is None or not channel.prefetch or method.arguments.get("no_ack"):
         return False
     queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
@@ -106,7 +101,7 @@ def _has_offset_of_wrong_type(broker: Broker, method: Method) -> bool:
 def _has_offset_without_number(broker: Broker, method: Method) -> bool:
     """Is the offset a text that the law refuses, and that begins with no digit?"""
     offset = (method.arguments.get("arguments") or {}).get(OFFSET)
-    if not isinstance(offset, str) or offset[:1].isdecimal() or _open_channel(broker, method) is None:
+    if not isinstance(offset, str) or offset[:1].isdecimal() or broker.open_channel(method) is None:
         return False
     # whether it is the offset that is refused is known only when the rule has been asked
     lawful = copy_broker(broker)

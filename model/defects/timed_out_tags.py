@@ -7,7 +7,6 @@ cancelled is not found there, and one that has timed out is still there.
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.timed_out_consumers import waits_for_answer
@@ -42,8 +41,8 @@ def _close_all_the_same(broker: Broker, event: DeliveryTimeout) -> None:
 
 
 def _timed_out_consumer_of_same_tag(broker: Broker, method: Method) -> Consumer | None:
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return None
     consumer = channel.consumers.get(method.arguments.get("consumer_tag", ""))
     return consumer if consumer is not None and consumer.timed_out else None

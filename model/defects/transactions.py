@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.hooks import Guest, arm, once_awake
 from amqpspec.model.broker.overflow import Overflow, is_limited, overflow
 from amqpspec.model.broker.owed import Expected
@@ -69,8 +69,8 @@ def forgetting_refusals(broker: Broker, channel: ChannelKey) -> Iterator[None]:
 
 
 def _publishes_to_refusing_quorum_queue(broker: Broker, method: Method) -> bool:
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
+    channel = broker.open_channel(method)
+    if channel is None or channel.transaction is None:
         return False
     try:
         reached = [reached_now(broker, channel, publication) for publication in channel.transaction.publications]
@@ -90,8 +90,8 @@ def _forget_refusals(broker: Broker, method: Method) -> None:
 
 def _consumers_of_next_queues(broker: Broker, method: Method) -> list[Consumer]:
     """Consumers of the channel that will be told, whose queues have the names of deleted ones that it publishes to."""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
+    channel = broker.open_channel(method)
+    if channel is None or channel.transaction is None:
         return []
     if not broker.connections[channel.connection].is_told_of_cancels:
         return []
@@ -112,8 +112,8 @@ def _cancel_consumers_of_next_queues(broker: Broker, method: Method) -> None:
 
 
 def _replies(broker: Broker, method: Method) -> bool:
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
+    channel = broker.open_channel(method)
+    if channel is None or channel.transaction is None:
         return False
     name = method.arguments.get("routing_key", "")
     return not method.arguments.get("exchange") and name in broker.queues and broker.queues[name].reply_address

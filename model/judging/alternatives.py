@@ -41,8 +41,8 @@ def _declares_transient(broker: Broker, method: Method) -> bool:
     arguments = method.arguments
     if broker.dialect.transient_queues is not TransientQueues.EITHER or arguments.get("passive"):
         return False
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return False
     return not (arguments.get("durable") or arguments.get("exclusive") or arguments.get("queue") in broker.queues)
 
@@ -60,8 +60,8 @@ def _cancel_in_time(broker: Broker, method: Method) -> None:
 
 
 def _closes_before_queues_answer(broker: Broker, method: Method) -> bool:
-    channel = broker.channels.get((method.connection, method.channel))
-    return channel is not None and channel.state is ChannelState.OPEN and any(map(is_said_by_queue, channel.owed))
+    channel = broker.open_channel(method)
+    return channel is not None and any(map(is_said_by_queue, channel.owed))
 
 
 def _close_at_once(broker: Broker, method: Method) -> None:
@@ -72,8 +72,8 @@ def _close_at_once(broker: Broker, method: Method) -> None:
 
 def _overlooks_deletion(broker: Broker, method: Method) -> bool:
     """Is a queue gone that the commit publishes to, and the channel may still know it from before, or find it still?"""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
+    channel = broker.open_channel(method)
+    if channel is None or channel.transaction is None:
         return False
     return any(
         breaks_connection(broker, queue) and (_may_be_found(broker, queue) or _may_be_known(broker, channel, queue))
@@ -103,8 +103,8 @@ def _overlook_deletion(broker: Broker, method: Method) -> None:
 
 def _expires_between(broker: Broker, method: Method) -> bool:
     """May something be over as soon as the commit publishes it, and make a dead letter before what it rejects does?"""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is None:
+    channel = broker.open_channel(method)
+    if channel is None or channel.transaction is None:
         return False
     transaction = channel.transaction
     return any(ruling.outcome is Outcome.DISCARDED for ruling, _ in transaction.rulings) and any(
@@ -135,8 +135,8 @@ def _asks_for_expiring(broker: Broker, method: Method) -> bool:
     if not arguments.get("passive") or not broker.expiring:
         return False
     queue = broker.queues.get(arguments.get("queue", ""))
-    channel = broker.channels.get((method.connection, method.channel))
-    if queue is None or queue.type is not QueueType.QUORUM or channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if queue is None or queue.type is not QueueType.QUORUM or channel is None:
         return False
     return queue.name in broker.expiring and queue.expiring_use == queue.uses and not is_in_use(broker, queue)
 

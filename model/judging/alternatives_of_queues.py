@@ -17,8 +17,8 @@ from amqpspec.model.rules.inputs import process
 
 
 def _is_published(broker: Broker, method: Method) -> Channel | None:
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or channel.transaction is not None:
+    channel = broker.open_channel(method)
+    if channel is None or channel.transaction is not None:
         return None
     return channel if method.content is not None and method.arguments.get("exchange", "") in broker.exchanges else None
 
@@ -51,8 +51,8 @@ def _refuse_otherwise(broker: Broker, method: Method, name: str) -> None:
 
 def _overtaken(broker: Broker, method: Method) -> list[Message]:
     """What the channel has published to the quorum queue that it purges, and may not have come to it."""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN:
+    channel = broker.open_channel(method)
+    if channel is None:
         return []
     queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
     if queue is None or queue.type is not QueueType.QUORUM:

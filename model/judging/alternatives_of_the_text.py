@@ -11,7 +11,7 @@ from functools import partial
 from itertools import product
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, settle
 from amqpspec.model.protocol.methods import Method
@@ -21,7 +21,7 @@ from amqpspec.model.rules.other_ways import BY_METHOD
 
 def alternatives_of_the_text(broker: Broker, method: Method) -> Iterator[Alternative]:
     """Those to the usual processing of this method, one of `BY_METHOD`, in a dialect of the text."""
-    channel = _channel(broker, method)
+    channel = broker.open_channel(method)
     if channel is None:
         return
     for values in product(*_open_choices(broker, channel, method).values()):
@@ -58,6 +58,3 @@ def _process_otherwise(broker: Broker, method: Method, chosen: list[tuple[str, s
     broker.dialect = usual
 
 
-def _channel(broker: Broker, method: Method) -> Channel | None:
-    channel = broker.channels.get((method.connection, method.channel))
-    return channel if channel is not None and channel.state is ChannelState.OPEN else None

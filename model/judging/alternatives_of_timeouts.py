@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.timed_out_consumers import lingers, waits_for_answer
@@ -26,13 +25,8 @@ _SOURCE = "release notes of RabbitMQ 4.3.7; consumer_timeout_SUITE"
 _MOST_TOGETHER = 4
 
 
-def _open_channel(broker: Broker, method: Method) -> Channel | None:
-    channel = broker.channels.get((method.connection, method.channel))
-    return channel if channel is not None and channel.state is ChannelState.OPEN else None
-
-
 def _named(broker: Broker, method: Method) -> Consumer | None:
-    channel = _open_channel(broker, method)
+    channel = broker.open_channel(method)
     return channel.consumers.get(method.arguments.get("consumer_tag", "")) if channel is not None else None
 
 

@@ -18,7 +18,7 @@ from itertools import product
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.topic_matching import ANY_WORDS, words
 from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.free_choice import FreeChoice, with_value
@@ -35,11 +35,6 @@ _PERMITTED = (
     "exchange.declare", "exchange.delete", "exchange.bind", "exchange.unbind", "queue.declare", "queue.bind",
     "queue.unbind", "queue.purge", "queue.delete", "basic.consume", "basic.get", "basic.publish",
 )  # fmt: skip
-
-
-def _channel(broker: Broker, event: TraceEvent) -> Channel | None:
-    channel = broker.channels.get((event.connection, event.channel))
-    return channel if channel is not None and channel.state is ChannelState.OPEN else None
 
 
 def _is_restricted(broker: Broker, channel: Channel | None, event: TraceEvent) -> bool:
@@ -149,7 +144,7 @@ def choices_of(dialect_name: str, kind: str) -> tuple[FreeChoice, ...]:
 
 def other_values(broker: Broker, event: TraceEvent, choices: Iterable[FreeChoice]) -> Iterable[Alternative]:
     """An alternative for each value that one of these choices may have and the dialect has not, where it may matter."""
-    channel = _channel(broker, event)
+    channel = broker.open_channel(event)
     mattering = [each for each in choices if each.matters(broker, channel, event)]
     return _combined(broker.dialect, mattering) if mattering else ()
 

@@ -21,7 +21,7 @@ from tests.corpus.expectations import DIRECTORY, changes_in, rewrite_in
 
 def main(arguments: list[str]) -> int:
     """Gives the exit code: 1 where a check found a change."""
-    if arguments[:1] not in (["check"], ["record"]) and not {"-h", "--help"} & set(arguments):
+    if arguments[:1] not in (["expect"], ["check"], ["record"]) and not {"-h", "--help"} & set(arguments):
         arguments = ["expect", *arguments]
     parser = argparse.ArgumentParser(
         prog="python -m tests.corpus", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

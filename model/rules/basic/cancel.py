@@ -188,8 +188,8 @@ def _announced_later(channel: Channel, tag: str) -> tuple[Expected, tuple[str, .
 
 def crossing_of(broker: Broker, method: Method) -> str:
     """The requirement of a basic.cancel of a consumer whose queue is gone, if the client has not been told yet."""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or not _is_told(broker, channel):
+    channel = broker.open_channel(method)
+    if channel is None or not _is_told(broker, channel):
         return ""
     tag = method.arguments.get("consumer_tag", "")
     if tag in channel.consumers:

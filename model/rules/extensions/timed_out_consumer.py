@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.internal_events import ConsumerClearing
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.transaction import Outcome
@@ -47,8 +47,8 @@ def settled_late(channel: Channel, method: Method) -> Iterator[tuple[Outcome, li
 
 def recovering(broker: Broker, method: Method) -> Iterator[tuple[Consumer, Outcome]]:
     """Consumers that have timed out, all of whose late deliveries the input settles; and how it settles the last."""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or channel.state is not ChannelState.OPEN or not channel.timed_out:
+    channel = broker.open_channel(method)
+    if channel is None or not channel.timed_out:
         return
     left = {
         consumer: {tag for tag, entry in channel.timed_out.items() if entry.consumer is consumer}
