@@ -16,7 +16,7 @@ from amqpspec.conformance.search.actions import QUEUES, Draw, Key, flags, picks,
 from amqpspec.conformance.search.consumers import ConsumerActions
 from amqpspec.conformance.search.traffic import SETTLING
 from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.consumer_timeouts import ARGUMENT
+from amqpspec.model.broker.delivery_timeouts import ARGUMENT
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, Table

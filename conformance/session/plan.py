@@ -148,7 +148,7 @@ class Plan:
         self._answer()
         expire_punctually(self.broker, self._now)
         self._answer()
-        self.broker.stirred = NEVER  # all is at rest again: what comes next was not under way before
+        self.broker.busy_since = NEVER  # all is at rest again: what comes next was not under way before
 
     def _answer(self) -> None:
         self.broker.touched.clear()

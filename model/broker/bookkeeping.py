@@ -33,8 +33,8 @@ class Bookkeeping:
     credit: str = ""
     #: the requirement that the input processed last came under: blamed for what nothing explains
     reason: str = ""
-    #: what would time out but for a requirement that it does not (model.broker.consumer_timeouts)
-    spared: list[tuple[ChannelKey, str, Deadline]] = field(default_factory=list)
+    #: what would time out but for a requirement that it does not (model.broker.delivery_timeouts)
+    exempt: list[tuple[ChannelKey, str, Deadline]] = field(default_factory=list)
     #: queues and exchanges that went by themselves, with the requirement that says so: blamed if they are still there
     ended_queues: dict[str, str] = field(default_factory=dict)
     ended_exchanges: dict[str, str] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 `model.rules.inputs.process` takes one input and changes the state at once: it leaves behind what the broker now owes
 (`owed` lists, unconfirmed publishes) and what it may deliver (ready messages, consumers with room).
-`model.outputs.observation` takes outputs out of these again. The rules in `model.rules`, one file a chapter, are made
+`model.outputs.observation` takes outputs out of these again. The rules in `model.rules` are made
 of the steps below, and of those that concern one queue (`model.broker.queue_steps`) or no more than what is noted
 (`model.broker.broker_state`).
 
@@ -136,7 +136,7 @@ class Broker(QueueSteps):
         self.queues.pop(queue.name, None)
         self.deleted_of_late[queue.name] = queue.type
         for message in queue.messages:
-            self.drop(queue, message, requirement)
+            self.note_gone(queue, message, requirement)
         note_all_left(queue)
         if queue in self.deliverable:
             self._note_leaving(queue)

@@ -93,21 +93,24 @@ class BrokerState:
     #: queues that hold messages whose time will be up (model.rules.extensions.message_expiry)
     ageing: dict[Queue, None] = derived(factory=dict)
     #: channels that hold deliveries whose time will be up, and when that of the first one may be at the earliest
-    #: (model.broker.consumer_timeouts)
+    #: (model.broker.delivery_timeouts)
     timing: dict[ChannelKey, None] = derived(factory=dict)
     next_timeout: float = derived(NEVER)
 
     # ---- doubt
-    #: the earliest time at which this state is possible; the latest time at which the present step is done; when the
-    #: broker was last at rest; until when expiries are looked at (all: model.rules.extensions.message_expiry)
+    #: times of the trace (model.rules.extensions.message_expiry, model.broker.delivery_timeouts): the earliest at which
+    #: this state is possible
     not_before: float = doubt(0.0, view="not_before")
-    done_by: float = doubt(NEVER)
-    rested: float = apart("all explanations are of one trace", 0.0)
-    foreseen: float = apart("all explanations are of one trace", 0.0)
-    #: when the first input was sent since all was at rest (model.broker.consumer_timeouts), and until when, at last,
-    #: the client has done nothing but take what came
-    stirred: float = apart("all explanations are of one trace", NEVER)
-    waited: float = apart("all explanations are of one trace", 0.0)
+    #: … the latest at which the present step is done
+    step_done_by: float = doubt(NEVER)
+    #: … when the broker was last at rest
+    last_at_rest: float = apart("all explanations are of one trace", 0.0)
+    #: … until when expiries of messages and timeouts of deliveries are looked for, as the broker may be ahead
+    looked_ahead_until: float = apart("all explanations are of one trace", 0.0)
+    #: … when the first input was sent since the broker was last at rest
+    busy_since: float = apart("all explanations are of one trace", NEVER)
+    #: … the end of the last time in which the client sent nothing, and took what came
+    client_idle_until: float = apart("all explanations are of one trace", 0.0)
     #: queues that were deleted since the broker was at rest, and that no publish has missed yet, by name: channels may
     #: know them still (`model.judging.alternatives`)
     deleted_of_late: dict[str, QueueType] = doubt(factory=dict)
@@ -115,8 +118,8 @@ class BrokerState:
     touched: dict[tuple[ChannelKey, Queue], None] = apart(
         "barriers go by it; of what is permitted only `overflow.may_be_contrary` does", factory=dict
     )
-    #: the queue that decides otherwise whether to refuse, while one input is processed (model.broker.overflow)
-    contrary: Queue | None = doubt(None)
+    #: the queue that takes or refuses against what its limit says, while an input is processed
+    deciding_otherwise: Queue | None = doubt(None)
 
     # ---- beside the state
     bookkeeping: Bookkeeping = to_blame(factory=Bookkeeping)

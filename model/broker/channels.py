@@ -1,7 +1,7 @@
 """Channels, and what they hold: deliveries that wait for settlement, consumers, publishes that wait for a confirm.
 
-Plain mutable records without behaviour of their own, like those of `model.broker.queues`; `model.broker.broker`
-changes them, the rules say how. The fields of each stand in groups, as those there.
+Plain mutable records without behaviour of their own, like those of `model.broker.queues`; the steps in
+this folder change them, the rules say how. The fields of each stand in groups, as those there.
 
 Requirements:
 
@@ -54,7 +54,7 @@ class Unacknowledged:
     message: Message
     queue: Queue
     consumer: Consumer | None
-    #: when its time is up (model.broker.consumer_timeouts); None: never
+    #: when its time is up (model.broker.delivery_timeouts); None: never
     deadline: Deadline | None = field(default=None, kw_only=True)
 
 
@@ -154,7 +154,7 @@ class Channel:
     #: the content that has begun and is not complete
     assembly: Assembly | None = None
     #: the server's settings when it was opened: seconds in which a delivery is to be settled, and between two looks
-    #: at that (model.broker.consumer_timeouts)
+    #: at that (model.broker.delivery_timeouts)
     timeout: float = 0.0
     tick: float = 0.0
 
@@ -192,11 +192,11 @@ class Channel:
     settled: deque[int] = to_blame(factory=lambda: deque(maxlen=64))
     automatic: deque[int] = to_blame(factory=lambda: deque(maxlen=64))
     recovered: deque[int] = to_blame(factory=lambda: deque(maxlen=64))
-    #: how many publishes were counted when confirm.select was repeated; the numbers below its own that the last frame
-    #: with `multiple` confirmed
+    #: how many publishes were counted when confirm.select was repeated
     selected_again: int = to_blame(0)
     #: confirm.select asked for no answer, and nothing has shown yet that it was heeded
     selected_untold: bool = to_blame(False)
+    #: the numbers below its own that the last frame with `multiple` confirmed
     confirmed_together: frozenset[int] = to_blame(frozenset())
 
     def __post_init__(self) -> None:

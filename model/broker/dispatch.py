@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from amqpspec.model.broker.broker_state import BrokerState
-from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.promises.queue_types import QueueType
 
@@ -57,19 +57,19 @@ def rests(broker: BrokerState, consumer: Consumer) -> bool:
     if consumer.timed_out:
         return True
     asked = broker.hooks.rests
-    return bool(asked and answer(asked, broker, consumer))
+    return bool(asked and first_answer(asked, broker, consumer))
 
 
 def is_beside(broker: BrokerState, consumer: Consumer) -> bool:
     """Is the consumer served beside the one that has the seat? The law knows no such consumer."""
     asked = broker.hooks.is_beside
-    return bool(asked and answer(asked, broker, consumer))
+    return bool(asked and first_answer(asked, broker, consumer))
 
 
 def service_is_unknown(broker: BrokerState, queue: Queue) -> bool:
     """Can nobody know what the queue does? Then it may deliver to any consumer, or to none."""
     asked = broker.hooks.service_is_unknown
-    return bool(asked and answer(asked, broker, queue))
+    return bool(asked and first_answer(asked, broker, queue))
 
 
 def highest(consumers: Iterable[Consumer]) -> list[Consumer]:

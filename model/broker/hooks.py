@@ -161,7 +161,7 @@ class Guest:
         """May the consumer have been served before another one, whose delivery came first, took the last room?"""
         return None
 
-    def is_limited(self, broker: Any, channel: Channel) -> bool | None:
+    def has_channel_limit(self, broker: Any, channel: Channel) -> bool | None:
         """Is there a limit of the channel?"""
         return None
 
@@ -295,7 +295,7 @@ def arm(broker: Any, guest: str) -> None:
         broker.hooks = broker.hooks.with_awake(guest)
 
 
-def answer(asked: Iterable[Callable[..., Any]], *question: Any) -> Any:
+def first_answer(asked: Iterable[Callable[..., Any]], *question: Any) -> Any:
     """What the first of those says who are asked; None: nobody is there, or nobody has an answer."""
     for each in asked:
         said = each(*question)

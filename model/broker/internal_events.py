@@ -82,7 +82,7 @@ class MessageExpiry(PossibleEvent):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryTimeout(PossibleEvent):
-    """A delivery was not settled in time (`model.rules.extensions.timeouts`)."""
+    """A delivery was not settled in time (`model.rules.extensions.timeout_schedule`)."""
 
     key: ChannelKey
     tag: int
@@ -99,7 +99,9 @@ class OverdueTimeout(DeliveryTimeout):
 
 @dataclass(frozen=True, slots=True)
 class ConsumerClearing(PossibleEvent):
-    """A consumer is forgotten that was cancelled, and is served again (`model.rules.extensions.timed_out_consumer`)."""
+    """A consumer is forgotten that was cancelled, and is served again
+    (`model.rules.extensions.timed_out_consumer_still_known`).
+    """
 
     key: ChannelKey
     tag: str

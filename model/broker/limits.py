@@ -71,7 +71,7 @@ from collections.abc import Iterator, Sequence
 
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.channels import Channel, Unacknowledged
-from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.promises.queue_types import QueueType
@@ -89,7 +89,7 @@ def shared_limit_holds(broker: BrokerState, consumer: Consumer) -> bool:
     if not can_share(broker, consumer):
         return False
     asked = broker.hooks.shared_limit_holds
-    said: bool | None = answer(asked, broker, consumer) if asked else None
+    said: bool | None = first_answer(asked, broker, consumer) if asked else None
     if said is not None:
         return said
     if consumer.no_ack:
@@ -132,10 +132,10 @@ def is_counted(broker: BrokerState, channel: Channel, tag: int, entry: Unacknowl
     return entry.consumer is not None and _shares(broker, entry.queue)
 
 
-def is_limited(broker: BrokerState, channel: Channel) -> bool:
+def has_channel_limit(broker: BrokerState, channel: Channel) -> bool:
     """Is there a limit of the channel (QOS-012)?"""
-    asked = broker.hooks.is_limited
-    said: bool | None = answer(asked, broker, channel) if asked else None
+    asked = broker.hooks.has_channel_limit
+    said: bool | None = first_answer(asked, broker, channel) if asked else None
     return bool(channel.channel_prefetch) if said is None else said
 
 
@@ -146,8 +146,8 @@ def sharing(broker: BrokerState, channel: Channel) -> Sequence[Consumer]:
         return [consumer for each in beside for consumer in each.consumers.values()]
     if not channel.consumers:
         return ()
-    asked = broker.hooks.is_limited
-    if channel.channel_prefetch or (asked and answer(asked, broker, channel) is not None):
+    asked = broker.hooks.has_channel_limit
+    if channel.channel_prefetch or (asked and first_answer(asked, broker, channel) is not None):
         return list(channel.consumers.values())
     return ()
 

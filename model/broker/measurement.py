@@ -1,8 +1,7 @@
 """How late a broker acts when a time is up, as far as that is seen from outside.
 
 The clock began at some moment between two that are known (`model.broker.deadlines`), so how late something comes is a
-span as
-well: from what it is if the clock began as late as it can have, to what it is if it began as early.
+span as well: from what it is if the clock began as late as it can have, to what it is if it began as early.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ from itertools import islice
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.channels import Admission, Channel
 from amqpspec.model.broker.dispatch import contenders, rests
-from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.limits import counted, own_limit_holds, shared_limit_holds
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
@@ -67,7 +67,7 @@ class Overflow(Enum):
     REJECT_AND_DEAD_LETTER = "reject-publish-dlx"
 
 
-def is_limited(broker: BrokerState, queue: Queue) -> bool:
+def has_length_limit(broker: BrokerState, queue: Queue) -> bool:
     arguments = queue.arguments
     if queue.type is QueueType.STREAM or not broker.dialect.extensions:
         return False  # what a stream drops is a matter of its retention
@@ -91,7 +91,7 @@ def size(broker: BrokerState, queue: Queue, messages: Iterable[Message]) -> int:
 
 
 def _weight(broker: BrokerState, queue: Queue, message: Message) -> int:
-    weight: int | None = answer(broker.hooks.weight, broker, queue, message) if broker.hooks.weight else None
+    weight: int | None = first_answer(broker.hooks.weight, broker, queue, message) if broker.hooks.weight else None
     return len(message.content.body) if weight is None else weight
 
 
@@ -168,18 +168,18 @@ def refusal(queue: Queue) -> str:
 def hear_whether_refused(broker: BrokerState, queue: Queue, publisher: ChannelKey) -> bool:
     """rabbit_fifo_client:enqueue; the first publish asks the queue (rabbit_fifo: #register_enqueuer{}).
 
-    What the queue has told of late the channel may not know yet (`BrokerState.contrary`).
+    What the queue has told of late the channel may not know yet (`BrokerState.deciding_otherwise`).
     """
     admissions = broker.channels[publisher].admissions
     if queue not in admissions:
         is_over = bool(exceeded(queue, *waiting_in(broker, queue, handed_over(broker, queue))))
-        was_asked_before = queue is broker.contrary  # it had not become too much yet when the queue was asked
+        was_asked_before = queue is broker.deciding_otherwise  # it had not become too much yet when the queue was asked
         refused = Admission.TOLD_TO_REFUSE if was_asked_before else Admission.REFUSED
         admissions[queue] = refused if is_over else Admission.ADMITTED
     told = admissions[queue]
     # a commit publishes all at once (rabbit_channel:handle_method, tx.commit), and hears of nothing meanwhile
     is_busy = broker.channels[publisher].transaction is not None
-    if queue is broker.contrary or (is_busy and told is not told.heard):
+    if queue is broker.deciding_otherwise or (is_busy and told is not told.heard):
         return told is Admission.TOLD_TO_GO_ON
     admissions[queue] = told.heard
     return told.heard is Admission.REFUSED
@@ -193,7 +193,9 @@ def hear(channel: Channel) -> None:
 
 def tell_publishers(broker: BrokerState, queue: Queue) -> None:
     """rabbit_fifo:evaluate_limit: beyond its limits the queue has all refuse, and lets them go on at four fifths."""
-    if queue.type is not QueueType.QUORUM or not is_limited(broker, queue) or overflow(queue) is Overflow.DROP_HEAD:
+    if queue.type is not QueueType.QUORUM or overflow(queue) is Overflow.DROP_HEAD:
+        return
+    if not has_length_limit(broker, queue):
         return
     waiting, octets = waiting_in(broker, queue, handed_over(broker, queue))
     if exceeded(queue, waiting, octets):
@@ -217,7 +219,7 @@ def may_be_contrary(broker: BrokerState, channel: Channel) -> Iterator[Queue]:
     for queue in {queue: None for key, queue in broker.touched if key != channel.key}:
         if queue.type is QueueType.STREAM or queue in channel.admissions:
             continue
-        if is_limited(broker, queue) and overflow(queue) is not Overflow.DROP_HEAD:
+        if has_length_limit(broker, queue) and overflow(queue) is not Overflow.DROP_HEAD:
             yield queue
 
 

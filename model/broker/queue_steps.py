@@ -41,7 +41,7 @@ from amqpspec.model.broker.overflow import tell_publishers
 from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue
 from amqpspec.model.broker.stream_log import append
-from amqpspec.model.broker.time_to_live import begin
+from amqpspec.model.broker.time_to_live import begin_time_to_live
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Table
 
@@ -68,7 +68,7 @@ class QueueSteps(BrokerState):
 
     def come_to_rest(self) -> None:
         """Nothing is under way any more."""
-        self.stirred = NEVER
+        self.busy_since = NEVER
         for _, queue in self.touched:
             queue.dropping.clear()
         self.touched.clear()
@@ -155,7 +155,7 @@ class QueueSteps(BrokerState):
             for told in self.hooks.message_enqueued:
                 told(self, queue, message)
             message.transit_group = self.join_transit_group(queue, message)
-            if begin(self.dialect, queue, message, self.now, self.done_by):
+            if begin_time_to_live(self.dialect, queue, message, self.now, self.step_done_by):
                 self.ageing[queue] = None
         self.refresh(queue)
 
@@ -230,7 +230,7 @@ class QueueSteps(BrokerState):
             message.arrival = Arrival.PROVEN
         queue.unproven.clear()
 
-    def drop(self, queue: Queue, message: Message, requirement: str) -> None:
+    def note_gone(self, queue: Queue, message: Message, requirement: str) -> None:
         """The message is gone for good, by that requirement."""
         message.reason = requirement
         message.stamp = self.stamp
@@ -244,7 +244,7 @@ class QueueSteps(BrokerState):
     def remove_ready(self, queue: Queue, requirement: str) -> None:
         """All ready messages are gone for good, by that requirement."""
         for message in queue.messages:
-            self.drop(queue, message, requirement)
+            self.note_gone(queue, message, requirement)
         note_all_left(queue)
         queue.reason = requirement
         self.refresh(queue)
@@ -315,4 +315,4 @@ class QueueSteps(BrokerState):
                 queue.dropping.clear()
                 self.prove_all(queue)
         else:
-            queue.told_beside_the_gone = arguments["message_count"]
+            queue.ready_while_gone_counted = arguments["message_count"]

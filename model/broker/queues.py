@@ -1,7 +1,7 @@
 """Queues and exchanges, the messages that are in them, and who consumes from them.
 
-Plain records without behaviour of their own, most of them mutable; `model.broker.broker` changes them, the rules say
-how. The fields of each record stand in groups: what is law, what is in doubt, what is kept to blame
+Plain records without behaviour of their own, most of them mutable; the steps in this folder change them, the rules
+say how. The fields of each record stand in groups: what is law, what is in doubt, what is kept to blame
 (`model.broker.field_kinds`).
 
 A message that is in a queue is in exactly one of two places: its queue's `messages` (ready) or one channel's
@@ -129,7 +129,8 @@ class Message:
     recalled: int = doubt(0)
     #: its time may have been up before its channel ended: then its last delivery has not failed (QUORUM-002)
     may_have_timed_out: bool = doubt(False)
-    #: one that may be behind it was handed over before: at whose turn this one is, is not known (PRIORITY-002)
+    #: a message that may stand behind it was delivered before it: so its delivery does not tell whose turn it was
+    #: (PRIORITY-002)
     is_late: bool = doubt(False, only="ready")
     #: since when at the latest it is what the queue looks at
     in_front_by: float = doubt(NEVER)
@@ -167,15 +168,15 @@ class Consumer:
     #: without acknowledgements: the limit of the channel when it was made, beyond which a quorum queue hands out
     #: nothing at once (its channel settles for it, rabbit_fifo_client:handle_delivery)
     unheeded_prefetch: int = 0
-    #: when that one was created, if it still held something when this one came: a quorum queue knows it by that one's
-    #: key then (rabbit_fifo:find_consumer, from 4.0)
+    #: when the cancelled consumer of the same channel, tag and queue was created, if its deliveries were still held
+    #: when this one came: a quorum queue takes this one for it (rabbit_fifo:find_consumer, from 4.0)
     known_since: int | None = None
     #: seconds in which it has to settle a delivery; how many of its deliveries have timed out: the broker has cancelled
-    #: it then (model.rules.extensions.consumer_timeout)
+    #: it then (model.rules.extensions.timeout_cancels_consumer)
     timeout: float = 0.0
     timed_out: int = 0
     #: it was cancelled, and may be served again until the broker has forgotten it
-    #: (model.rules.extensions.timed_out_consumer)
+    #: (model.rules.extensions.timed_out_consumer_still_known)
     may_be_cleared: bool = False
     #: when it was cancelled (of `TraceEvent.time`)
     cancelled_at: float = apart("only how long ago it was matters, and that is alike in all explanations", 0.0)
@@ -279,8 +280,9 @@ class Queue:
     dropping: list[Dropping] = doubt(factory=list)
     #: consumers that are gone but may still be counted
     still_counted: int = doubt(0)
-    #: ready messages by the last count that counted them: of somebody who is gone, and may be handed them yet
-    told_beside_the_gone: int = doubt(0)
+    #: ready messages by the last declare-ok that still counted a consumer which is gone: that one may yet be handed
+    #: them, so the count proves nothing
+    ready_while_gone_counted: int = doubt(0)
     #: messages published before this position were in the queue, or had left it, when all was at rest
     at_rest: int = doubt(0)
     #: how many messages it has handed out since all was at rest

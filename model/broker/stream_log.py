@@ -65,7 +65,7 @@ def begins_at(consumer: Consumer, offset: int) -> bool:
     return starts.get(offset) is not False
 
 
-def begin(consumer: Consumer, offset: int) -> None:
+def begin_reading_at(consumer: Consumer, offset: int) -> None:
     """The consumer, whose first offset was the broker's choice, was handed this one: it begins a chunk."""
     starts = consumer.queue.chunk_starts
     starts[offset] = True

@@ -39,7 +39,7 @@ OWN, OF_QUEUE, NONE_AT_ALL, GIVEN_BACK = "TTL-001", "TTL-002", "TTL-004", "TTL-0
 BEHIND = "TTL-003"
 
 
-def begin(dialect: Dialect, queue: Queue, message: Message, since: float, by: float) -> bool:
+def begin_time_to_live(dialect: Dialect, queue: Queue, message: Message, since: float, by: float) -> bool:
     """The message has come to the queue, in the time between `since` and `by`. Will its time be up one day?"""
     milliseconds = time_to_live(dialect, queue, message)
     if milliseconds is None:
@@ -61,7 +61,7 @@ def time_to_live(dialect: Dialect, queue: Queue, message: Message) -> int | None
     return min((each for each in times if type(each) is int), default=None)
 
 
-def lane(dialect: Dialect, queue: Queue, index: int) -> int:
+def row_of(dialect: Dialect, queue: Queue, index: int) -> int:
     """Of which row of messages, each with a front of its own, is the one at that place?
 
     From 4.3 on a quorum queue looks at the first of those given back, and of each priority (rabbit_fifo:timer_effect).
@@ -75,7 +75,7 @@ def exposed(dialect: Dialect, queue: Queue, away: float) -> Iterator[Message]:
     """The messages that may be in front, if up to `away` of those ahead may be on their way to consumers."""
     ahead: dict[int, int] = {}
     for index, message in enumerate(queue.messages):
-        row = lane(dialect, queue, index)
+        row = row_of(dialect, queue, index)
         before = ahead.get(row, 0)
         if before <= away:
             ahead[row] = before + 1

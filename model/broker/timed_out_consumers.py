@@ -1,6 +1,6 @@
 """Consumers that the broker has cancelled because their time was up: may it still know them (area TIMEOUT)?
 
-What that means: `model.rules.extensions.timed_out_consumer`.
+What that means: `model.rules.extensions.timed_out_consumer_still_known`.
 """
 
 from __future__ import annotations

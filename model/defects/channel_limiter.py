@@ -144,7 +144,7 @@ class ChannelLimiter(Guest):
             limiter.was_filled = False
 
     @once_awake
-    def is_limited(self, broker: Broker, channel: Channel) -> bool | None:
+    def has_channel_limit(self, broker: Broker, channel: Channel) -> bool | None:
         limiters: dict[ChannelKey, Limiter] = broker.remembered(NAME).limiters  # often asked, of few channels
         if channel.key not in limiters:
             return None

@@ -16,7 +16,7 @@ from amqpspec.model.defects.timed_deliveries import DIALECTS
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import ChannelKey, Method
-from amqpspec.model.rules.extensions.timeouts import doubted_delivery
+from amqpspec.model.rules.extensions.timeout_schedule import doubted_delivery
 
 NAME = "forgotten deadlines"
 

@@ -18,7 +18,7 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.requeue import give_back
-from amqpspec.model.rules.extensions.timed_out_consumer import resume, settled_late
+from amqpspec.model.rules.extensions.timed_out_consumer_still_known import resume, settled_late
 from amqpspec.model.rules.inputs import process
 
 _Delivery = Unacknowledged | TimedOut
@@ -117,7 +117,7 @@ def _settle_at_queue(
         failed = method.name == "basic.reject" or not broker.dialect.quorum_nack_has_not_failed
         give_back(broker, queue, [entry.message], "TIMEOUT-019", failed=failed, holder=channel.key)
     else:
-        broker.drop(queue, entry.message, "TIMEOUT-019")
+        broker.note_gone(queue, entry.message, "TIMEOUT-019")
     broker.refresh(queue)
 
 

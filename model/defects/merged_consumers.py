@@ -180,10 +180,10 @@ def _lose_all(broker: Broker, consumer: Consumer) -> None:
     for tag, entry in list(channel.unacknowledged.items()):
         if entry in former:
             del channel.unacknowledged[tag]
-            broker.drop(queue, entry.message, "CONSUME-016")
+            broker.note_gone(queue, entry.message, "CONSUME-016")
     number, limit = len(queue.messages), _credit(broker, consumer)
     for _ in range(min(number, max(limit - len(former), 0)) if limit else number):
-        broker.drop(queue, broker.take(queue, 0), "CONSUME-016")
+        broker.note_gone(queue, broker.take(queue, 0), "CONSUME-016")
     for message in islice(queue.messages, limit):
         message.may_be_gone = True
         be_away(broker, consumer, message)

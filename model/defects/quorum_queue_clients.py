@@ -153,7 +153,7 @@ def _lose(broker: Broker, event: Method | Teardown) -> None:
     for queue, message in on_their_way:
         if message in queue.messages:
             broker.take(queue, queue.messages.index(message))
-            broker.drop(queue, message, message.reason)
+            broker.note_gone(queue, message, message.reason)
             broker.refresh(queue)
 
 

@@ -14,7 +14,7 @@ from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import ChannelKey, Method
-from amqpspec.model.rules.extensions.consumer_timeout import is_told
+from amqpspec.model.rules.extensions.timeout_cancels_consumer import is_told
 
 NAME = "repeated notices"
 

@@ -18,7 +18,7 @@ from amqpspec.model.defects.timed_deliveries import DIALECTS, MENDED
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.extensions.timed_out_consumer import recovering, resume
+from amqpspec.model.rules.extensions.timed_out_consumer_still_known import recovering, resume
 from amqpspec.model.rules.inputs import process
 
 NAME = "resumed consumers"

@@ -298,7 +298,7 @@ def _settle_hit(broker: Broker, channel: Channel, hit: _Hit, gives_room: bool) -
     if ruling.outcome is Outcome.REQUEUED:
         give_back(broker, queue, [entry.message], "ACK-024", failed=ruling.failed, holder=channel.key)
     else:
-        broker.drop(queue, entry.message, "ACK-024")
+        broker.note_gone(queue, entry.message, "ACK-024")
         if ruling.outcome is Outcome.DISCARDED:
             discard_message(broker, queue, entry.message, channel.key, ruling.failed)
 

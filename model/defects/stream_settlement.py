@@ -97,7 +97,7 @@ def _hold_again(
             give_back(broker, queue, return_order(queue, entries), "ACK-013", failed=counts, holder=channel.key)
         else:
             for _, entry in entries:
-                broker.drop(queue, entry.message, "ACK-013")
+                broker.note_gone(queue, entry.message, "ACK-013")
             for message in by_consumer(entries):
                 discard_message(broker, queue, message, channel.key, failed)
         # its consumer has room now, and may be handed more before the channel ends (model.rules.basic.unseen)

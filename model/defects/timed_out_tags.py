@@ -15,8 +15,8 @@ from amqpspec.model.defects.timed_deliveries import DIALECTS, MENDED, NAME
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.extensions.consumer_timeout import close_saying, is_told
-from amqpspec.model.rules.extensions.timeouts import doubted_delivery
+from amqpspec.model.rules.extensions.timeout_cancels_consumer import close_saying, is_told
+from amqpspec.model.rules.extensions.timeout_schedule import doubted_delivery
 from amqpspec.model.rules.inputs import process
 
 

@@ -17,7 +17,7 @@ from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.protocol.patterns import matches
-from amqpspec.model.rules.extensions.consumer_timeout import close_text
+from amqpspec.model.rules.extensions.timeout_cancels_consumer import close_text
 
 TEXT_WITHOUT_VALUE = "timeout-text-without-value"
 

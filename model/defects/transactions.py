@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.hooks import Guest, arm, once_awake
-from amqpspec.model.broker.overflow import Overflow, is_limited, overflow
+from amqpspec.model.broker.overflow import Overflow, has_length_limit, overflow
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.judging.known_defect import DefectTransition
@@ -77,7 +77,7 @@ def _publishes_to_refusing_quorum_queue(broker: Broker, method: Method) -> bool:
     except ProtocolError:
         return False  # the commit breaks the connection
     return any(
-        queue.type is QueueType.QUORUM and is_limited(broker, queue) and overflow(queue) is Overflow.REJECT
+        queue.type is QueueType.QUORUM and has_length_limit(broker, queue) and overflow(queue) is Overflow.REJECT
         for queues in reached
         for queue in queues
     )

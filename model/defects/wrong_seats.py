@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.consumer_timeouts import LONGEST
+from amqpspec.model.broker.delivery_timeouts import LONGEST
 from amqpspec.model.broker.internal_events import (
     ChannelCrash,
     ConnectionTeardown,
@@ -207,7 +207,7 @@ def _lose_forgotten(broker: Broker, event: Method | Teardown) -> None:
         for tag, entry in list(channel.unacknowledged.items()):
             if entry.consumer in mixed_up and entry.consumer not in entry.queue.consumers:
                 del channel.unacknowledged[tag]
-                broker.drop(entry.queue, entry.message, "CANCEL-016")
+                broker.note_gone(entry.queue, entry.message, "CANCEL-016")
 
 
 WAITING_DEFECTS: tuple[DefectTransition, ...] = (

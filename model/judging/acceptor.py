@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.internal_events import lane_of
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.judging.certain_debts import is_certainly_owed
@@ -96,7 +96,7 @@ class Acceptor:
             explanation.time_passes(event.time)
         if isinstance(event, ClockWait):
             for explanation in self.explanations:
-                explanation.broker.waited = event.time
+                explanation.broker.client_idle_until = event.time
             return  # that time has passed is all
         only = self.explanations[0]
         if len(self.explanations) == 1 and not only.pending and only.is_quiet and not self.overlapping:
@@ -273,7 +273,7 @@ class Acceptor:
             only = self.explanations[0]
             if only.is_settled or not only.is_quiet or self.overlapping:
                 return
-            if answer(only.broker.hooks.may_go_on, only.broker):
+            if first_answer(only.broker.hooks.may_go_on, only.broker):
                 return
             if len(set(map(lane_of, only.pending))) > 1:
                 return

@@ -31,7 +31,7 @@ from amqpspec.model.protocol.methods import Method, TraceEvent
 from amqpspec.model.rules.basic.cancel import crosses_notice, withdraw_notice
 from amqpspec.model.rules.connection.ending import is_said_by_queue
 from amqpspec.model.rules.extensions.queue_expiry import is_in_use, note_going
-from amqpspec.model.rules.extensions.timeouts import others_due, process_timeouts
+from amqpspec.model.rules.extensions.timeout_schedule import others_due, process_timeouts
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.other_ways import BY_METHOD
 from amqpspec.model.rules.tx.commit import breaks_connection

@@ -44,9 +44,9 @@ def _refused_otherwise(broker: Broker, method: Method) -> Iterator[Alternative]:
 
 
 def _refuse_otherwise(broker: Broker, method: Method, name: str) -> None:
-    broker.contrary = broker.queues[name]
+    broker.deciding_otherwise = broker.queues[name]
     process(broker, method)
-    broker.contrary = None
+    broker.deciding_otherwise = None
 
 
 def _overtaken(broker: Broker, method: Method) -> list[Message]:

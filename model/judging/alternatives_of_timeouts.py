@@ -1,6 +1,6 @@
 """What a broker may do that announces that it takes a client's answer to its basic.cancel (RabbitMQ from 4.3.7 on).
 
-`model.rules.extensions.timed_out_consumer` says what that is about. Such a broker also knows the setting
+`model.rules.extensions.timed_out_consumer_still_known` says what that is about. Such a broker also knows the setting
 `consumer_timeout_response`, by which it closes the channel whatever the client understands.
 """
 
@@ -14,9 +14,9 @@ from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.broker.timed_out_consumers import lingers, waits_for_answer
 from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.extensions.consumer_timeout import is_told
-from amqpspec.model.rules.extensions.timed_out_consumer import recovering, resume_until_cleared
-from amqpspec.model.rules.extensions.timeouts import doubted_delivery, others_due_on, process_closing
+from amqpspec.model.rules.extensions.timed_out_consumer_still_known import recovering, resume_until_cleared
+from amqpspec.model.rules.extensions.timeout_cancels_consumer import is_told
+from amqpspec.model.rules.extensions.timeout_schedule import doubted_delivery, others_due_on, process_closing
 from amqpspec.model.rules.inputs import process
 
 _SOURCE = "release notes of RabbitMQ 4.3.7; consumer_timeout_SUITE"

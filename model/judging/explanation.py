@@ -30,7 +30,7 @@ from amqpspec.model.rules.extensions.message_expiry import (
     tell_of_expiries,
 )
 from amqpspec.model.rules.extensions.queue_expiry import expiries
-from amqpspec.model.rules.extensions.timeouts import certain_timeouts, tell_of_timeouts, timeouts
+from amqpspec.model.rules.extensions.timeout_schedule import certain_timeouts, tell_of_timeouts, timeouts
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.internal_events import can_come_about
 
@@ -102,7 +102,7 @@ class Explanation:
         self.broker.bookkeeping.counting = counting
         if self.broker.ageing:
             tell_of_expiries(self.broker)
-        if self.broker.next_timeout <= self.broker.foreseen:
+        if self.broker.next_timeout <= self.broker.looked_ahead_until:
             tell_of_timeouts(self.broker)
         self.expect_internal_events()
 
@@ -197,7 +197,7 @@ class Explanation:
     def note_observation(self, now: float) -> None:
         """Something came `now`: messages may have expired before it that could not when the last input was sent."""
         broker = self.broker
-        broker.foreseen = now
+        broker.looked_ahead_until = now
         if broker.ageing:
             message_expiries(broker, now, is_certain=False)
             self.expect_internal_events()

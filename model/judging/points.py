@@ -13,7 +13,7 @@ from amqpspec.model.broker.internal_events import (
     kind_of,
     lane_of,
 )
-from amqpspec.model.broker.overflow import is_limited
+from amqpspec.model.broker.overflow import has_length_limit
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.independence import asked_queue, is_all, is_elsewhere
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
@@ -155,7 +155,7 @@ def _may_be_refused_later(broker: Broker, event: Input) -> bool:
     queue = broker.queues.get(event.queue) if isinstance(event, MessageExpiry) else None
     if queue is None or queue.arguments.get(EXCHANGE) not in broker.exchanges:
         return False
-    return any(is_limited(broker, other) for other in broker.queues.values() if other is not queue)
+    return any(has_length_limit(broker, other) for other in broker.queues.values() if other is not queue)
 
 
 def _process_one(

@@ -63,7 +63,7 @@ def unproven(broker: Broker) -> Iterator[Debt]:
     for queue in broker.queues.values():
         if service_is_unknown(broker, queue):
             continue  # what it does with what it has nobody can tell
-        are_there = queue.still_counted and queue.told_beside_the_gone >= len(queue.messages)
+        are_there = queue.still_counted and queue.ready_while_gone_counted >= len(queue.messages)
         if queue.unproven and not are_there:
             numbers = f"{len(queue.unproven)} of {len(queue.messages)}"
             expected = missed(queue, broker.latest) if any(each.deadline for each in queue.unproven) else None

@@ -64,7 +64,7 @@ from amqpspec.model.broker.dead_letter_headers import (
     is_first_here,
     wrong_of_death,
 )
-from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import FURTHER_KEYS
@@ -100,7 +100,7 @@ def check_delivery(
         allowed, detail = str(channel.next_tag), f"{method.name} delivery-tag"
         right = channel.next_tag
         wrong.append(Mismatch("CONSUME-014", Shape.WRONG_ARGUMENT, detail, True, allowed, "delivery_tag", right, queue))
-    if answer(broker.hooks.serves_unseen, broker, queue):
+    if first_answer(broker.hooks.serves_unseen, broker, queue):
         _take_as_told(message, method)
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True

@@ -39,7 +39,7 @@ from amqpspec.model.broker.dead_letter_headers import (
 )
 from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.drops_in_doubt import undo_drop
-from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.message_order import (
     is_broken_priority,
     may_be_overtaken,
@@ -89,7 +89,7 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
         and not (_is_doubtful(m) or _is_doubtful(found))
         and not _may_be_anywhere(broker, m, found)
     ]
-    in_order = not ahead or answer(broker.hooks.are_in_order, broker, channel) is not False
+    in_order = not ahead or first_answer(broker.hooks.are_in_order, broker, channel) is not False
     if key in found.passed_over_by or len(ahead) > _room(broker, queue, key if in_order else None):
         if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
             return "DLX-009"

@@ -56,10 +56,10 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
-from amqpspec.model.broker.consumer_timeouts import begin_delivery, spare
 from amqpspec.model.broker.dead_letter_headers import EXPIRED, is_first_here, is_likely
 from amqpspec.model.broker.dead_letter_headers import shown_by as shown_by_dead_letter
-from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.delivery_timeouts import begin_delivery, spare
+from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
 from amqpspec.model.broker.message_order import priority_requirement, shows_priority
 from amqpspec.model.broker.owed import Expected, PendingGet
@@ -133,7 +133,7 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
     for told in broker.hooks.consumer_served:
         told(broker, consumer)
     beyond: Mismatches = NONE
-    if not broker.has_room(consumer) and not answer(broker.hooks.may_cross_limit, broker, consumer):
+    if not broker.has_room(consumer) and not first_answer(broker.hooks.may_cross_limit, broker, consumer):
         # what the broker has done is clear, so judging goes on; of RabbitMQ a known defect may say how it goes on
         ends = bool(broker.dialect.extensions or consumer.timed_out)
         requirement = broken_by_delivery(broker, consumer)
@@ -159,7 +159,7 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
 
 def _check_time(broker: Broker, message: Message) -> Mismatches:
     """What is wrong about handing the message over now, as far as its time goes (area TTL)."""
-    if not is_long_over(message, broker.rested) or answer(broker.hooks.take_late, broker, message):
+    if not is_long_over(message, broker.last_at_rest) or first_answer(broker.hooks.take_late, broker, message):
         return NONE
     detail = "an expired message is handed over"
     return (Mismatch(message.ttl_from, Shape.UNEXPECTED, detail, argument="body", about=message),)
@@ -211,7 +211,7 @@ def _hand_over(
         for told in broker.hooks.message_handed_over:
             told(broker, queue, message, consumer, None)
         spare(broker, channel, queue, consumer)
-        broker.drop(queue, message, "CONSUME-013")
+        broker.note_gone(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")
     else:
         entry = Unacknowledged(message, queue, consumer)
@@ -285,7 +285,7 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
         low, high = _range_for(broker, pending)
         wrong += _check_time(broker, message) + check_delivery(broker, channel, queue, message, method, True)
         count = method.arguments.get("message_count", 0)
-        least, most = dropped_by_fetch(queue, found, broker.latest, broker.rested, no_ack=pending.no_ack)
+        least, most = dropped_by_fetch(queue, found, broker.latest, broker.last_at_rest, no_ack=pending.no_ack)
         low, high = low - most, high - least
         if not max(low - 1, 0) <= count <= high - 1:
             allowed = str(high - 1) if low == high else f"{max(low - 1, 0)}..{high - 1}"

@@ -107,7 +107,7 @@ def check_lost_delivery(broker: Broker, channel: Channel, lost: Lost, method: Me
     channel.next_tag += 1
     if lost.consumer.no_ack:
         broker.take(queue, queue.messages.index(message))
-        broker.drop(queue, message, "CONSUME-013")
+        broker.note_gone(queue, message, "CONSUME-013")
         broker.refresh(queue)
     elif queue.type is not QueueType.STREAM:
         message.redelivered = True

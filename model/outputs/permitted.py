@@ -63,7 +63,7 @@ def _get_reply(broker: Broker, channel: Channel, pending: PendingGet) -> Method:
     if not queue.messages:
         return Method(channel.connection, channel.number, "basic.get-empty", {}, sent=False)
     message = queue.messages[0]
-    dropped, _ = dropped_by_fetch(queue, 0, broker.latest, broker.rested, no_ack=pending.no_ack)
+    dropped, _ = dropped_by_fetch(queue, 0, broker.latest, broker.last_at_rest, no_ack=pending.no_ack)
     arguments = {
         "delivery_tag": channel.next_tag,
         "redelivered": message.redelivered,

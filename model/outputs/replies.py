@@ -77,7 +77,7 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.connections import Connection, ConnectionState
-from amqpspec.model.broker.consumer_timeouts import spared_on
+from amqpspec.model.broker.delivery_timeouts import exempt_on
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer, Queue
@@ -90,7 +90,7 @@ from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.field_types import retyped
 from amqpspec.model.protocol.methods import METHOD_IDS, Content, Method, TraceEvent
 from amqpspec.model.protocol.patterns import Generated, Pattern, matches
-from amqpspec.model.rules.extensions.consumer_timeout import contested
+from amqpspec.model.rules.extensions.timeout_cancels_consumer import contested
 
 #: Arguments that can be wrong without leaving the state in doubt.
 HARMLESS = frozenset(
@@ -207,7 +207,7 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
                 requirement, Shape.WRONG_ARGUMENT, detail, fatal, allowed, name, value, expected, is_habit=is_habit
             ),
         )  # fmt: skip
-    if expected.due is not None and event.time > broker.waited > expected.due.latest:
+    if expected.due is not None and event.time > broker.client_idle_until > expected.due.latest:
         wrong += (Mismatch(expected.requirements[0], Shape.UNEXPECTED, f"{event.name} too late", False),)
     if expected.content is not None and not _same_content(broker, expected.content, event.content):
         detail = f"{event.name} content"
@@ -302,7 +302,7 @@ def _of_time(broker: Broker, channel: Channel, consumer: Consumer) -> str:
     if any(isinstance(owed, Expected) and owed.due is not None for owed in channel.owed):
         return "TIMEOUT-022"  # that of another one is
     if not consumer.timeout_from:
-        return spared_on(broker, channel) or ""  # it is not its time that counts
+        return exempt_on(broker, channel) or ""  # it is not its time that counts
     if consumer.timed_out:
         return "TIMEOUT-008"
     held = [entry.deadline for entry in channel.unacknowledged.values() if entry.consumer is consumer]
@@ -311,14 +311,14 @@ def _of_time(broker: Broker, channel: Channel, consumer: Consumer) -> str:
         return next(iter(wrong), "TIMEOUT-008")
     if any(other.timed_out for other in channel.consumers.values()):
         return "TIMEOUT-022"
-    return spared_on(broker, channel) or ""
+    return exempt_on(broker, channel) or ""
 
 
 def _closed_for_time(broker: Broker, channel: Channel, method: Method) -> str:
     """Blame for a channel.close that says that a delivery was not settled in time; "": it says something else."""
     if method.name != "channel.close" or "delivery acknowledgement" not in str(method.arguments.get("reply_text")):
         return ""
-    if spared := spared_on(broker, channel):
+    if spared := exempt_on(broker, channel):
         return spared
     if broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
         return "TIMEOUT-003" if channel.settled else "TIMEOUT-001"

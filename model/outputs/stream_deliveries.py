@@ -44,11 +44,11 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
-from amqpspec.model.broker.consumer_timeouts import begin_delivery
 from amqpspec.model.broker.dead_letter_headers import shown_by
-from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.delivery_timeouts import begin_delivery
+from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.queues import Consumer, Message
-from amqpspec.model.broker.stream_log import begin, begins_at, first_owed, stored
+from amqpspec.model.broker.stream_log import begin_reading_at, begins_at, first_owed, stored
 from amqpspec.model.outputs.delivered_content import check_delivery
 from amqpspec.model.outputs.delivered_message import routed_by
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches, unexpected
@@ -68,7 +68,7 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     if not begins_at(consumer, offset):
         return unexpected(_order_requirement(consumer, offset), "basic.deliver out of the stream's order")
     beyond = not broker.has_room(consumer)
-    if beyond and not answer(broker.hooks.is_served_beyond_limit, broker, consumer):
+    if beyond and not first_answer(broker.hooks.is_served_beyond_limit, broker, consumer):
         return (Mismatch("STREAM-006", Shape.UNEXPECTED, BEYOND_LIMIT, about=consumer),)
     message = queue.log[offset]
     wrong = check_delivery(broker, channel, queue, message, method, False)
@@ -78,7 +78,7 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     if message.deaths:
         fired.extend(shown_by(queue, message))
     if consumer.next_offset != consumer.latest_offset:
-        begin(consumer, offset)
+        begin_reading_at(consumer, offset)
     stored(queue, offset)
     message.acquired_count += 1
     consumer.next_offset = consumer.latest_offset = offset + 1

@@ -41,7 +41,7 @@ from amqpspec.model.broker.dispatch import (
     stays_after_all,
     was_on_its_way,
 )
-from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.outputs.mismatch import NONE, Mismatches, unexpected
 from amqpspec.model.promises.queue_types import QueueType
@@ -83,7 +83,7 @@ def _serves_in_turn(broker: Broker) -> bool:
 def _check_seat(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Mismatches:
     seat = queue.seat
     if service_is_unknown(broker, queue):
-        if answer(broker.hooks.serves_nobody, broker, queue):
+        if first_answer(broker.hooks.serves_nobody, broker, queue):
             return unexpected("SAC-001", "basic.deliver by a queue that serves nobody")
         return NONE
     if seat.holder is consumer and not (seat.is_being_left and not was_on_its_way(queue, consumer, message.stamp)):

@@ -26,7 +26,7 @@ CAPABILITIES = (
 )
 
 #: What a broker may announce beside that: it takes a client's basic.cancel-ok as the answer to its own basic.cancel,
-#: and waits for it (RabbitMQ from 4.3.7 on; `model.rules.extensions.timed_out_consumer`).
+#: and waits for it (RabbitMQ from 4.3.7 on; `model.rules.extensions.timed_out_consumer_still_known`).
 ACCEPT_CANCEL_OK = "accept_consumer_cancel_ok"
 
 #: A client's methods that exist only where a capability does.

@@ -63,8 +63,8 @@ def process(broker: Broker, event: Input, credit: str = "") -> None:
         broker.now = now
         if now > broker.latest:
             broker.latest = now
-        if now < broker.stirred:
-            broker.stirred = now
+        if now < broker.busy_since:
+            broker.busy_since = now
     if isinstance(event, Method):
         _process_of_client(broker, event)
     elif isinstance(event, OperatorAction):

@@ -25,8 +25,8 @@ from amqpspec.model.rules.connection.closing import crash, tear_down
 from amqpspec.model.rules.connection.ending import clean_up, has_left_queues
 from amqpspec.model.rules.extensions.message_expiry import doubted_message, process_message_expiry
 from amqpspec.model.rules.extensions.queue_expiry import is_outstanding, process_expiry
-from amqpspec.model.rules.extensions.timed_out_consumer import can_be_cleared, clear
-from amqpspec.model.rules.extensions.timeouts import doubted_delivery, process_timeout
+from amqpspec.model.rules.extensions.timed_out_consumer_still_known import can_be_cleared, clear
+from amqpspec.model.rules.extensions.timeout_schedule import doubted_delivery, process_timeout
 
 #: By type of event: it happens now.
 _COME_ABOUT: Mapping[type[InternalEvent], Callable[[Broker, Any], None]] = {

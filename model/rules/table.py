@@ -1,4 +1,4 @@
-"""The rules: what a broker does with each method, one file a chapter.
+"""The rules: what a broker does with each method, by the chapters of 0-9-1.
 
 A rule is a function that takes the broker, the channel and the frame, in the order of checks that RabbitMQ makes.
 It changes the state through the steps of `model.broker.broker.Broker` and raises `ProtocolError` where the broker owes
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Rule
 from amqpspec.model.rules.basic import (
-    acknowledge,
+    ack_and_reject,
     cancel,
     consume,
     get,
@@ -31,16 +31,16 @@ from amqpspec.model.rules.exchange import exchange
 from amqpspec.model.rules.extensions import (
     confirm,
     consumer_arguments,
-    consumer_timeout,
     dead_letter,
     direct_reply,
     exchange_binding,
     late_settlement,
     message_expiry,
-    negative_acknowledge,
+    nack,
     queue_expiry,
     stream_consuming,
     stream_settlement,
+    timeout_cancels_consumer,
 )
 from amqpspec.model.rules.queue import binding, queue
 from amqpspec.model.rules.tx import tx
@@ -65,8 +65,8 @@ RULES: dict[str, Rule] = {
     "basic.cancel": cancel.cancel,
     "basic.publish": publish.publish,
     "basic.get": get.get,
-    "basic.ack": acknowledge.ack,
-    "basic.reject": acknowledge.reject,
+    "basic.ack": ack_and_reject.ack,
+    "basic.reject": ack_and_reject.reject,
     "basic.recover-async": recover.recover_async,
     "basic.recover": recover.recover,
     "tx.select": tx.select,
@@ -74,7 +74,7 @@ RULES: dict[str, Rule] = {
     "tx.rollback": tx.rollback,
     # RabbitMQ's extensions
     "basic.cancel-ok": cancel.client_cancel_ok,
-    "basic.nack": negative_acknowledge.nack,
+    "basic.nack": nack.nack,
     "confirm.select": confirm.select,
     "exchange.bind": exchange_binding.bind,
     "exchange.unbind": exchange_binding.unbind,
@@ -88,9 +88,9 @@ RULES["basic.consume"] = direct_reply.consume
 queue.made.taken_by(queue_expiry.begin)
 queue.asked_for_numbers.taken_by(queue_expiry.note_lifetime, message_expiry.note_expired)
 
-consume.used_again.taken_by(consumer_timeout.end_timed_out)
+consume.used_again.taken_by(timeout_cancels_consumer.end_timed_out)
 consume.asked_for.taken_by(consumer_arguments.check_arguments, stream_consuming.check_stream)
-consume.made.taken_by(stream_consuming.begin_reading, consumer_timeout.begin)
+consume.made.taken_by(stream_consuming.begin_reading, timeout_cancels_consumer.begin)
 
 publish.rewritten.taken_by(direct_reply.with_address)
 publish.refused.taken_by(dead_letter.refuse_published)

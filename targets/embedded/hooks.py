@@ -5,7 +5,7 @@ A chapter of faults declares each with one decorator; the decorated function is 
 * `on_input(name, requirement, defect, *methods)`: called in place of processing a client's frame of these methods;
   it calls `proceed` with the frame, with another one, or not at all, and may change the state before and after;
 * `on_timeout(name, requirement, defect)`: the same in place of a delivery that times out
-  (`model.rules.extensions.timeouts`): who does not proceed moves its deadline;
+  (`model.rules.extensions.timeout_schedule`): who does not proceed moves its deadline;
 * `on_output(name, requirement, defect, *methods)`: gives the frames that are sent in place of a right one of these
   methods, which the model has already taken as sent;
 * `in_broker(name, requirement, defect)`: decorates a subclass of `ServedBroker` that goes wrong in one step.

@@ -12,7 +12,7 @@ from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import SocketEvent, TraceEvent
 from amqpspec.model.rules.extensions.queue_expiry import expire_punctually, next_expiry
-from amqpspec.model.rules.extensions.timeouts import due_by, time_out_now
+from amqpspec.model.rules.extensions.timeout_schedule import due_by, time_out_now
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.internal_events import all_come_about
 from amqpspec.targets.clock import COMMON, Clock
@@ -46,7 +46,7 @@ class Responder:
         """Process a client's frame."""
         now = self._clock.now()
         self.tick(now)
-        self._broker.now = self._broker.latest = self._broker.rested = now
+        self._broker.now = self._broker.latest = self._broker.last_at_rest = now
         self._due = None
         self._take_in(event, self._process)
         all_come_about(self._broker)

@@ -12,7 +12,7 @@ from amqpspec.model.broker.overflow import (
     OVERFLOW,
     Overflow,
     exceeded,
-    is_limited,
+    has_length_limit,
     overflow,
     refusal,
     size,
@@ -76,14 +76,14 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
 
 class _DropsOtherwise(ServedBroker):
     def is_over(self, queue: Queue, held: int = 0) -> bool:
-        if not is_limited(self, queue) or overflow(queue) is not Overflow.DROP_HEAD or queue in self.deliverable:
+        if not has_length_limit(self, queue) or overflow(queue) is not Overflow.DROP_HEAD or queue in self.deliverable:
             return False
         waiting, octets = waiting_in(self, queue, 0)
         return bool(exceeded(queue, waiting + held, octets))
 
     def lose(self, queue: Queue, message: Message) -> None:
         queue.messages.remove(message)
-        super().drop(queue, message, "OVERFLOW-001")
+        super().note_gone(queue, message, "OVERFLOW-001")
         self.refresh(queue)
 
 
@@ -153,7 +153,7 @@ def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
 class _NacksLast(ServedBroker):
     def enqueue(self, queue: Queue, message: Message) -> None:
         super().enqueue(queue, message)
-        if is_limited(self, queue) and overflow(queue) is Overflow.REJECT and queue.type is QueueType.CLASSIC:
+        if has_length_limit(self, queue) and overflow(queue) is Overflow.REJECT and queue.type is QueueType.CLASSIC:
             waiting, octets = waiting_in(self, queue, 0)
             if exceeded(queue, waiting + 1, octets + size(self, queue, [message])):
                 message.refused_by = refusal(queue)
@@ -161,20 +161,20 @@ class _NacksLast(ServedBroker):
 
 @in_broker("refused-message-kept", "CONFIRM-013", "A message is nacked, and in its queue all the same.")
 class _KeepsRefused(ServedBroker):
-    def drop(self, queue: Queue, message: Message, requirement: str) -> None:
+    def note_gone(self, queue: Queue, message: Message, requirement: str) -> None:
         if message.refused_by and requirement == message.refused_by:
             self.enqueue(queue, message)
         else:
-            super().drop(queue, message, requirement)
+            super().note_gone(queue, message, requirement)
 
 
 @in_broker("refused-without-confirms-kept", "OVERFLOW-005", "Without confirms, nothing is refused.")
 class _KeepsUnconfirmed(ServedBroker):
-    def drop(self, queue: Queue, message: Message, requirement: str) -> None:
+    def note_gone(self, queue: Queue, message: Message, requirement: str) -> None:
         if requirement == "OVERFLOW-005":
             self.enqueue(queue, message)
         else:
-            super().drop(queue, message, requirement)
+            super().note_gone(queue, message, requirement)
 
 
 @on_input("one-that-takes-it-is-enough", "CONFIRM-011", "What one of several queues takes is acked.", "basic.publish")

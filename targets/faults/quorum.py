@@ -89,11 +89,11 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
 
 @in_broker("delivery-limit-never-applied", "QUORUM-003", "A message comes back however often it failed.")
 class _WithoutLimit(ServedBroker):
-    def drop(self, queue: Queue, message: Message, requirement: str) -> None:
+    def note_gone(self, queue: Queue, message: Message, requirement: str) -> None:
         if requirement == "QUORUM-003":
             put_back_in_front(queue, message)
         else:
-            super().drop(queue, message, requirement)
+            super().note_gone(queue, message, requirement)
 
     def enqueue(self, queue: Queue, message: Message) -> None:
         if message.reason != "QUORUM-003":

@@ -78,7 +78,7 @@ class _NeverDelivering(ServedBroker):
         super().enqueue(queue, message)
         if message.ttl_from == NONE_AT_ALL and queue in self.deliverable:
             queue.messages.remove(message)
-            self.drop(queue, message, NONE_AT_ALL)
+            self.note_gone(queue, message, NONE_AT_ALL)
             self.refresh(queue)
 
 
@@ -154,8 +154,8 @@ class _KeepingExpiration(ServedBroker):
 
 @in_broker("circle-of-expiry-not-cut", "DLX-008", "What expires goes on in a circle of queues.")
 class _Circling(ServedBroker):
-    def drop(self, queue: Queue, message: Message, requirement: str) -> None:
-        super().drop(queue, message, requirement)
+    def note_gone(self, queue: Queue, message: Message, requirement: str) -> None:
+        super().note_gone(queue, message, requirement)
         if requirement.startswith("TTL"):
             message.deaths = ()
 

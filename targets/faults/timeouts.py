@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from amqpspec.model.broker.channels import Channel, Unacknowledged
-from amqpspec.model.broker.consumer_timeouts import (
+from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.broker.delivery_timeouts import (
     ARGUMENT,
     DEFAULTS,
     OF_CONSUMER,
@@ -20,7 +21,6 @@ from amqpspec.model.broker.consumer_timeouts import (
     of_queue_and_policy,
     time_of,
 )
-from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.promises.queue_types import QueueType

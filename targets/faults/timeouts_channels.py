@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from amqpspec.model.broker.consumer_timeouts import ARGUMENT, of_queue_and_policy
+from amqpspec.model.broker.delivery_timeouts import ARGUMENT, of_queue_and_policy
 from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.extensions.consumer_timeout import time_out
+from amqpspec.model.rules.extensions.timeout_cancels_consumer import time_out
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, ProceedTimeout, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.targets.faults.timeouts import begin, delivery_of, handed_over

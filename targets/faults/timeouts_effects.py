@@ -11,8 +11,8 @@ from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.extensions.consumer_timeout import close_saying
-from amqpspec.model.rules.extensions.timed_out_consumer import recovering, resume
+from amqpspec.model.rules.extensions.timed_out_consumer_still_known import recovering, resume
+from amqpspec.model.rules.extensions.timeout_cancels_consumer import close_saying
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, ProceedTimeout, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.targets.faults.timeouts import delivery_of

@@ -4,8 +4,9 @@ Verified with 4.3.6. Of later ones it was read, and nothing was seen:
 
 * 4.3.7, release notes and consumer_timeout_SUITE: a consumer that was cancelled because its time was up is forgotten a
   short time later, or when the client has answered with basic.cancel-ok. Such a broker announces
-  accept_consumer_cancel_ok; what it does until then is left open (`model.rules.extensions.timed_out_consumer`), and so
-  is what its setting `consumer_timeout_response` chooses (`model.judging.alternatives_of_timeouts`).
+  accept_consumer_cancel_ok; what it does until then is left open
+  (`model.rules.extensions.timed_out_consumer_still_known`), and so is what its setting
+  `consumer_timeout_response` chooses (`model.judging.alternatives_of_timeouts`).
 * 4.4.0, release notes as far as they could be had: streams may begin at another offset than 0 (queue argument
   x-stream-initial-offset, which is not known here); headers x-amqp-1.0-*, of messages that 3.13 stored, are headers
   like others. Nothing else in them is of AMQP 0-9-1.

@@ -56,8 +56,8 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import ConsumerAnnounced
-from amqpspec.model.broker.hooks import answer as answered
-from amqpspec.model.broker.limits import is_limited
+from amqpspec.model.broker.hooks import first_answer
+from amqpspec.model.broker.limits import has_channel_limit
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
@@ -98,7 +98,8 @@ def consume(broker: Broker, channel: Channel, method: Method) -> None:
     table: Table = dict(arguments.get("arguments") or {})
     asked_for(broker, channel, queue, no_ack, table)
     _check_exclusive(broker, channel, queue, exclusive)
-    if queue.type is not QueueType.CLASSIC and is_limited(broker, channel) and not broker.dialect.prefetch_is_shared:
+    heeds_no_channel_limit = queue.type is not QueueType.CLASSIC and not broker.dialect.prefetch_is_shared
+    if heeds_no_channel_limit and has_channel_limit(broker, channel):
         raise ProtocolError("QOS-012", 540, f"{queue_text(broker, channel, name)} does not support global qos")
     known = table if broker.dialect.has("consumer_priorities") else {k: v for k, v in table.items() if k != PRIORITY}
     consumer = Consumer(
@@ -172,7 +173,7 @@ def _check_exclusive(broker: Broker, channel: Channel, queue: Queue, exclusive: 
     requirement = "CONSUME-007"
     if queue.type is not QueueType.CLASSIC:
         requirement = "CONSUME-008"
-        if answered(broker.hooks.heeds_exclusive, broker, queue) is False:
+        if first_answer(broker.hooks.heeds_exclusive, broker, queue) is False:
             return
         if queue.single_active_consumer:
             return  # not refused: only one consumer is active anyway

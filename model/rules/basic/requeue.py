@@ -89,7 +89,7 @@ from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.internal_events import DeliveryLimitExcess
 from amqpspec.model.broker.message_order import put_back_as_new, put_back_in_front, put_back_in_place
-from amqpspec.model.broker.overflow import handed_over, is_limited
+from amqpspec.model.broker.overflow import handed_over, has_length_limit
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.promises.choices import CarriedFailures, QuorumRequeue
 from amqpspec.model.promises.queue_types import QueueType
@@ -142,7 +142,7 @@ def give_back(
     away = _on_their_way(broker, queue, freed)
     for message in messages:
         if queue.deleted:
-            broker.drop(queue, message, "CANCEL-014")
+            broker.note_gone(queue, message, "CANCEL-014")
             continue
         message.redelivered = True
         if message.reason != SETTLED_LATE:
@@ -159,7 +159,7 @@ def give_back(
 
 def _on_their_way(broker: Broker, queue: Queue, freed: int) -> list[Message]:
     """The ready messages that a classic queue with a limit had handed out before something came back."""
-    if queue.type is not QueueType.CLASSIC or not is_limited(broker, queue):
+    if queue.type is not QueueType.CLASSIC or not has_length_limit(broker, queue):
         return []
     return list(islice(queue.messages, handed_over(broker, queue, freed)))
 
@@ -189,7 +189,7 @@ def _put_back(
     if limit is not None and message.delivery_count > limit:
         broker.fired(*{"QUORUM-003", requirement})
         del queue.unproven[message]
-        broker.drop(queue, message, requirement)
+        broker.note_gone(queue, message, requirement)
         dropped_at_limit(broker, queue, message, holder)
         return
     if (message.delivery_count == limit or requirement == "QUORUM-004") and message.reason != "TIMEOUT-013":

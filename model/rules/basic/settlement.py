@@ -73,7 +73,7 @@ from dataclasses import dataclass
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
-from amqpspec.model.broker.consumer_timeouts import note_oldest
+from amqpspec.model.broker.delivery_timeouts import note_oldest
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.transaction import Outcome, Ruling
 from amqpspec.model.broker.uncommitted import reserve
@@ -241,7 +241,7 @@ def finish(broker: Broker, channel: Channel, settled: Settled, requirement: str)
     """The messages are settled for good: acknowledged, or discarded."""
     for _, entry in settled:
         if entry.queue.type is not QueueType.STREAM:
-            broker.drop(entry.queue, entry.message, requirement)
+            broker.note_gone(entry.queue, entry.message, requirement)
     let_go(broker, [entry for _, entry in settled], requirement)
     for queue in {entry.queue: None for _, entry in settled}:
         broker.touch(channel, queue)

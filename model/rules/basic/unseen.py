@@ -164,7 +164,7 @@ def lose_message(broker: Broker, event: MessageLoss) -> None:
     if found is not None:
         queue, message = found
         broker.take(queue, queue.messages.index(message))
-        broker.drop(queue, message, "CONSUME-013")
+        broker.note_gone(queue, message, "CONSUME-013")
         broker.refresh(queue)
 
 
@@ -204,7 +204,7 @@ def drop_over_limit(broker: Broker, event: DeliveryLimitExcess) -> None:
         return
     queue, message = found
     broker.take(queue, queue.messages.index(message))
-    broker.drop(queue, message, "QUORUM-003")
+    broker.note_gone(queue, message, "QUORUM-003")
     holder = message.via if message.via in broker.channels else next(iter(broker.channels))
     dropped_at_limit(broker, queue, message, holder)
     broker.refresh(queue)

@@ -1,4 +1,4 @@
-"""Chapter channel: open, close, flow (0-9-1 section 1.5; catalogue area CHAN).
+"""Chapter channel: open, close, flow (0-9-1 section 1.5; area CHAN).
 
 What the end of a channel does: `model.rules.connection.ending`; where its messages go: `model.rules.basic.requeue`.
 
@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
-from amqpspec.model.broker.consumer_timeouts import begin_channel
+from amqpspec.model.broker.delivery_timeouts import begin_channel
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method

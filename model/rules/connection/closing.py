@@ -120,7 +120,7 @@ def _timing_out(broker: Broker, channel: Channel) -> list[Unacknowledged]:
     """
     if broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
         return []
-    answered_by = max(broker.latest, broker.foreseen) + LATE_SECONDS
+    answered_by = max(broker.latest, broker.looked_ahead_until) + LATE_SECONDS
     held = channel.unacknowledged.values()
     return [entry for entry in held if entry.deadline is not None and entry.deadline.earliest <= answered_by]
 

@@ -1,1 +1,1 @@
-"""What RabbitMQ adds to 0-9-1, one file each."""
+"""What RabbitMQ adds to 0-9-1."""

@@ -70,7 +70,7 @@ from amqpspec.model.broker.dead_letter_headers import (
     recorded,
     sent_history,
 )
-from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
 from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue
 from amqpspec.model.broker.routing import route
@@ -153,7 +153,7 @@ def keep_within_limits(
     if dropped:
         broker.refresh(queue)
     is_crossing = bool(queue.dropping) or any(each is not cause for each in queue.unproven)
-    turns_around = answer(broker.hooks.letters_turn_around, broker, queue, is_crossing or len(dropped) > 1)
+    turns_around = first_answer(broker.hooks.letters_turn_around, broker, queue, is_crossing or len(dropped) > 1)
     if turns_around:
         dropped.reverse()
     for message in dropped:

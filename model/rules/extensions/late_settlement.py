@@ -1,7 +1,7 @@
 """Deliveries that have timed out are settled late: from 4.3 on (area TIMEOUT).
 
 Source: RabbitMQ guide, consumer timeouts. RabbitMQ: rabbit_fifo:maybe_untimeout. What has timed out is no more the
-client's: `model.rules.extensions.consumer_timeout`.
+client's: `model.rules.extensions.timeout_cancels_consumer`.
 
 Requirements:
 

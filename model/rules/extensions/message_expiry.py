@@ -29,7 +29,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders
-from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.internal_events import MessageExpiry
 from amqpspec.model.broker.overflow import handed_over
 from amqpspec.model.broker.queues import Message, Queue
@@ -67,7 +67,7 @@ def message_expiries(broker: Broker, now: float, *, is_certain: bool, ahead: flo
             del broker.ageing[queue]
         elif is_certain and queue not in broker.deliverable:
             _remove_certain(broker, queue, now)
-    broker.foreseen = now + ahead
+    broker.looked_ahead_until = now + ahead
     tell_of_expiries(broker)
 
 
@@ -79,7 +79,7 @@ def _remove_certain(broker: Broker, queue: Queue, now: float) -> None:
 
 
 def _certain_by(broker: Broker, message: Message) -> float:
-    return NEVER if answer(broker.hooks.is_overlooked, broker, message) else certain_by(message)
+    return NEVER if first_answer(broker.hooks.is_overlooked, broker, message) else certain_by(message)
 
 
 def should_have_expired(broker: Broker) -> bool:
@@ -111,7 +111,7 @@ def tell_of_expiries(broker: Broker) -> None:
 
 
 def _may_expire(broker: Broker, queue: Queue, message: Message) -> bool:
-    if message.deadline is None or message.deadline.earliest > broker.foreseen:
+    if message.deadline is None or message.deadline.earliest > broker.looked_ahead_until:
         return False
     return message.redelivered or not _is_awaited(broker, queue)
 
@@ -147,7 +147,7 @@ def process_message_expiry(broker: Broker, event: MessageExpiry) -> None:
         for told in broker.hooks.message_expired:
             told(broker, queue, message)
         broker.not_before = max(broker.not_before, message.deadline.earliest)
-        broker.stirred = min(broker.stirred, message.deadline.earliest)
+        broker.busy_since = min(broker.busy_since, message.deadline.earliest)
         _expire(broker, queue, message, by=NEVER)
         tell_of_expiries(broker)
 
@@ -168,7 +168,7 @@ def expire_timeless(broker: Broker, transaction: Transaction) -> None:
 def messages_are_at_rest(broker: Broker, now: float) -> None:
     """Whatever was sent has been processed by now."""
     broker.latest = max(broker.latest, now)
-    broker.rested = broker.latest
+    broker.last_at_rest = broker.latest
     for queue in list(broker.ageing) if broker.ageing else ():
         if queue.deleted or not front_known_by(broker.dialect, queue, broker.latest):
             del broker.ageing[queue]
@@ -184,7 +184,7 @@ def look_behind_fetch(broker: Broker, queue: Queue, dropped: int = 0, *, no_ack:
     """
     if queue not in broker.ageing or not (looks_behind(queue, no_ack) or broker.is_punctual):
         return
-    while queue.messages and (dropped > 0 or is_due(queue.messages[0], broker.rested)):
+    while queue.messages and (dropped > 0 or is_due(queue.messages[0], broker.last_at_rest)):
         if has_to_be_seen(broker, queue, queue.messages[0]) and not broker.is_punctual:
             return  # as in `_remove_certain`: that it has happened is an input of its own
         _expire(broker, queue, queue.messages[0], by=NEVER)
@@ -272,19 +272,19 @@ def give_up_expired(broker: Broker, queue: Queue, message: Message, by: float) -
     """The message, which is not among the ready ones any more, is gone for the queue, and a dead letter."""
     assert message.deadline is not None
     requirement = GIVEN_BACK if message.redelivered else message.ttl_from
-    broker.drop(queue, message, requirement)
+    broker.note_gone(queue, message, requirement)
     # it is the broker's own doing, also where only a barrier shows it
     broker.bookkeeping.exercised[requirement] += 1
     holder = _holder(broker, message)
     if holder is not None:
         broker.touch(broker.channels[holder], queue, keeps_state=False)
-    moments = broker.now, broker.done_by
+    moments = broker.now, broker.step_done_by
     if not broker.is_punctual:
         broker.now = message.deadline.since + message.deadline.seconds
-    broker.done_by = by
+    broker.step_done_by = by
     with broker.bookkeeping.counting_anyway():
         outlive(broker, queue, message, holder)
-    broker.now, broker.done_by = moments
+    broker.now, broker.step_done_by = moments
 
 
 def _holder(broker: Broker, message: Message) -> ChannelKey | None:

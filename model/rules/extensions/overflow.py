@@ -36,8 +36,8 @@ from amqpspec.model.broker.overflow import (
     exceeded,
     handed_over,
     handed_over_at_once,
+    has_length_limit,
     hear_whether_refused,
-    is_limited,
     overflow,
     refusal,
     size,
@@ -56,7 +56,7 @@ def drop_excess(
     `given_back`: it is so by what came back. A classic queue drops before it serves who waits
     (rabbit_amqqueue_process:requeue_and_run); it had handed out before what is `away`.
     """
-    if not is_limited(broker, queue) or overflow(queue) is not Overflow.DROP_HEAD:
+    if not has_length_limit(broker, queue) or overflow(queue) is not Overflow.DROP_HEAD:
         return []
     first = 0 if given_back and queue.type is QueueType.CLASSIC else handed_over_at_once(broker, queue)
     waiting, octets = waiting_in(broker, queue, first)
@@ -72,7 +72,7 @@ def drop_excess(
         note_left(broker.dialect, queue, first)
         waiting, octets = waiting - 1, octets - size(broker, queue, [message])
         requirement = "OVERFLOW-002" if given_back else requirement
-        broker.drop(queue, message, requirement)
+        broker.note_gone(queue, message, requirement)
         broker.fired(requirement)
         dropped.append(message)
     if not given_back:
@@ -97,14 +97,14 @@ def _note_closeness(broker: Broker, queue: Queue, waiting: int, octets: int) -> 
 
 def refuses(broker: Broker, queue: Queue, message: Message, publisher: ChannelKey | None) -> bool:
     """Does the queue refuse the new message? `publisher`: None if no channel sends it, but another queue."""
-    if not is_limited(broker, queue) or overflow(queue) is Overflow.DROP_HEAD:
+    if not has_length_limit(broker, queue) or overflow(queue) is Overflow.DROP_HEAD:
         return False
     if queue.type is QueueType.QUORUM:
         # what other queues send is never refused (rabbit_fifo_client:untracked_enqueue)
         return publisher is not None and hear_whether_refused(broker, queue, publisher)
     waiting, octets = waiting_in(broker, queue, handed_over(broker, queue) + _gone_at_once(queue))
     is_too_much = bool(exceeded(queue, waiting + 1, octets + size(broker, queue, [message])))
-    return is_too_much is not (queue is broker.contrary)
+    return is_too_much is not (queue is broker.deciding_otherwise)
 
 
 def _gone_at_once(queue: Queue) -> int:
@@ -120,5 +120,5 @@ def refuse(broker: Broker, queue: Queue, message: Message, *, confirming: bool) 
     message.position = queue.next_position - 1  # what was published before it has a lower one
     message.refused_by = refusal(queue)
     requirement = message.refused_by if confirming else "OVERFLOW-005"
-    broker.drop(queue, message, requirement)
+    broker.note_gone(queue, message, requirement)
     broker.fired(requirement)

@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.consumer_timeouts import note_next_timeout
 from amqpspec.model.broker.deadlines import NEVER
+from amqpspec.model.broker.delivery_timeouts import note_next_timeout
 from amqpspec.model.broker.internal_events import QueueExpiry
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.promises.queue_types import QueueType
@@ -33,7 +33,7 @@ from amqpspec.model.rules.extensions.message_expiry import (
     forget_ageless_queues,
     next_message_expiry,
 )
-from amqpspec.model.rules.extensions.timeouts import next_due, time_out_punctually
+from amqpspec.model.rules.extensions.timeout_schedule import next_due, time_out_punctually
 
 ARGUMENT = "x-expires"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from amqpspec.model.broker.administration import Policy
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.consumer_timeouts import DEFAULTS
+from amqpspec.model.broker.delivery_timeouts import DEFAULTS
 from amqpspec.model.protocol.methods import OperatorAction
 
 

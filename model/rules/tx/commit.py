@@ -24,7 +24,7 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.hooks import answer
+from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.routing import OUT_OF_THE_ORDINARY
 from amqpspec.model.broker.transaction import Publication
@@ -76,7 +76,7 @@ def _looks_up(broker: Broker) -> bool:
 
 def _is_told(broker: Broker, channel: Channel, refusing: list[Queue]) -> bool:
     """Does the client hear that these queues have refused the message?"""
-    return bool(refusing) and answer(broker.hooks.hears_refusals, broker, channel, refusing) is not False
+    return bool(refusing) and first_answer(broker.hooks.hears_refusals, broker, channel, refusing) is not False
 
 
 def _refuses(broker: Broker, queue: Queue) -> bool:

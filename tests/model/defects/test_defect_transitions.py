@@ -24,7 +24,7 @@ from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import Method, RawFrame, event_of
-from amqpspec.model.rules.extensions.timeouts import tell_of_timeouts
+from amqpspec.model.rules.extensions.timeout_schedule import tell_of_timeouts
 from amqpspec.model.rules.inputs import process
 
 ids = [defect.name for defect in DEFECT_TRANSITIONS]
@@ -413,7 +413,7 @@ def brought_to(defect: DefectTransition, dialect: str) -> tuple[Broker, Input]:
         if plan.broker.quiet:
             plan.broker.come_to_rest()
     if not in_flight:
-        plan.broker.foreseen = LATER
+        plan.broker.looked_ahead_until = LATER
         tell_of_timeouts(plan.broker)
         timeout = plan.broker.internal_events.pop(0)
         assert isinstance(timeout, DeliveryTimeout)

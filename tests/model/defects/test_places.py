@@ -45,11 +45,11 @@ def test_there_is_a_guest_at_each_place() -> None:
 def test_a_guest_wakes_when_it_is_armed_or_remembers_something() -> None:
     broker = Broker(dialect_named("rabbitmq-4.3"), hooks=HOOKS)
     assert not broker.hooks.rests
-    assert not broker.hooks.is_limited
+    assert not broker.hooks.has_channel_limit
     broker.remembered(resumed_consumers.NAME)
     arm(broker, channel_limiter.NAME)
     assert broker.hooks.rests
-    assert broker.hooks.is_limited
+    assert broker.hooks.has_channel_limit
     assert not HOOKS.rests
 
 

@@ -18,7 +18,7 @@ from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.promises.capabilities import ACCEPT_CANCEL_OK
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.extensions.timed_out_consumer import recovering, resume
+from amqpspec.model.rules.extensions.timed_out_consumer_still_known import recovering, resume
 from amqpspec.targets.embedded.hooks import Fault, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.targets.faults.all_faults import FAULTS

@@ -109,13 +109,13 @@ def begin_delivery(broker: BrokerState, channel: Channel, entry: Unacknowledged)
 
 def _since(broker: BrokerState) -> float:
     """The earliest moment at which the delivery was made."""
-    # what the broker does by itself may be what stirred it last, and after what was heard of last
-    return broker.latest if broker.is_punctual or broker.stirred == NEVER else broker.stirred
+    # what the broker did by itself may be the last that happened, after the last that was heard of it
+    return broker.latest if broker.is_punctual or broker.busy_since == NEVER else broker.busy_since
 
 
 def _by(broker: BrokerState) -> float:
-    """The latest one: the delivery has been seen (`BrokerState.foreseen` is when, as long as a judge looks at it)."""
-    return max(broker.latest, broker.foreseen)
+    """The latest one: the delivery has been seen by then."""
+    return max(broker.latest, broker.looked_ahead_until)
 
 
 def _seconds(broker: BrokerState, channel: Channel, entry: Unacknowledged) -> float | None:
@@ -136,14 +136,14 @@ def _seconds(broker: BrokerState, channel: Channel, entry: Unacknowledged) -> fl
 
 def spare(broker: BrokerState, channel: Channel, queue: Queue, consumer: Consumer | None) -> None:
     """The client has been handed a message: note it if it would time out but for a requirement that it does not."""
-    found = _spared(broker, queue, consumer)
+    found = _exempt(broker, queue, consumer)
     if found is not None and found[0] <= LONGEST:
         deadline = Deadline(found[0], _since(broker), broker.latest)
-        broker.bookkeeping.spared.append((channel.key, found[1], deadline))
+        broker.bookkeeping.exempt.append((channel.key, found[1], deadline))
         broker.next_timeout = min(broker.next_timeout, deadline.earliest)
 
 
-def _spared(broker: BrokerState, queue: Queue, consumer: Consumer | None) -> tuple[float, str] | None:
+def _exempt(broker: BrokerState, queue: Queue, consumer: Consumer | None) -> tuple[float, str] | None:
     """Seconds and the requirement."""
     ways = broker.dialect.consumer_timeouts
     if ways is ConsumerTimeouts.NONE or queue.reply_address:
@@ -161,9 +161,9 @@ def _spared(broker: BrokerState, queue: Queue, consumer: Consumer | None) -> tup
     return None
 
 
-def spared_on(broker: BrokerState, channel: Channel) -> str | None:
+def exempt_on(broker: BrokerState, channel: Channel) -> str | None:
     """The requirement by which something on the channel does not time out that otherwise might."""
-    return next((requirement for key, requirement, _ in broker.bookkeeping.spared if key == channel.key), None)
+    return next((requirement for key, requirement, _ in broker.bookkeeping.exempt if key == channel.key), None)
 
 
 def note_oldest(broker: BrokerState, channel: Channel, settled: Sequence[int]) -> None:
@@ -196,7 +196,7 @@ def first_of_each(channel: Channel) -> Iterator[tuple[int, Unacknowledged]]:
 
 def note_next_timeout(broker: BrokerState) -> None:
     """Deliveries were settled, or have timed out: when may the next one, at the earliest?"""
-    broker.next_timeout = min((deadline.earliest for _, _, deadline in broker.bookkeeping.spared), default=NEVER)
+    broker.next_timeout = min((deadline.earliest for _, _, deadline in broker.bookkeeping.exempt), default=NEVER)
     for key in list(broker.timing):
         channel = broker.channels.get(key)
         deadlines = [e.deadline.earliest for _, e in first_of_each(channel) if e.deadline] if channel else []

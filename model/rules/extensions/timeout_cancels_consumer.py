@@ -77,7 +77,7 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Lost, TimedOut, Unacknowledged
-from amqpspec.model.broker.consumer_timeouts import (
+from amqpspec.model.broker.delivery_timeouts import (
     OF_CONSUMER,
     OF_QUEUE,
     OF_SERVER,
@@ -139,7 +139,7 @@ def _release(broker: Broker, channel: Channel, tag: int) -> tuple[Unacknowledged
         consumer.timed_out += 1
         consumer.may_be_cleared = False
         if is_first:
-            consumer.cancelled_at = max(broker.latest, broker.foreseen)
+            consumer.cancelled_at = max(broker.latest, broker.looked_ahead_until)
         consumer.reason = "TIMEOUT-014"
         broker.elect(queue, "TIMEOUT-029")
     with broker.bookkeeping.counting_anyway():

@@ -1,6 +1,6 @@
 """Which deliveries time out when: what a judge knows of it, and what a broker does that knows the times itself.
 
-What it means: `model.rules.extensions.consumer_timeout`, `model.rules.extensions.channel_timeout`.
+What it means: `model.rules.extensions.timeout_cancels_consumer`, `model.rules.extensions.timeout_closes_channel`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
-from amqpspec.model.broker.consumer_timeouts import first_of_each, note_next_timeout
 from amqpspec.model.broker.deadlines import LATE_SECONDS, NEVER
+from amqpspec.model.broker.delivery_timeouts import first_of_each, note_next_timeout
 from amqpspec.model.broker.internal_events import DeliveryTimeout, OverdueTimeout
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.protocol.methods import ChannelKey
-from amqpspec.model.rules.extensions.channel_timeout import close_channel, oldest
-from amqpspec.model.rules.extensions.consumer_timeout import is_told_by_close, time_out
+from amqpspec.model.rules.extensions.timeout_cancels_consumer import is_told_by_close, time_out
+from amqpspec.model.rules.extensions.timeout_closes_channel import close_channel, oldest
 
 
 def candidates(broker: Broker) -> Iterator[tuple[Channel, int, Unacknowledged]]:
@@ -41,10 +41,10 @@ def timeouts(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0
             for channel, tag, entry in sorted(over, key=_earliest):
                 if _is_open(channel, tag, entry):
                     assert entry.deadline is not None
-                    broker.stirred = min(broker.stirred, entry.deadline.earliest)
+                    broker.busy_since = min(broker.busy_since, entry.deadline.earliest)
                     _process(broker, channel, tag)
-    broker.foreseen = max(broker.foreseen, now + ahead)
-    _note_spared(broker, now)
+    broker.looked_ahead_until = max(broker.looked_ahead_until, now + ahead)
+    _note_exempt(broker, now)
     tell_of_timeouts(broker)
     note_next_timeout(broker)
 
@@ -55,7 +55,7 @@ def _certainly_over(broker: Broker, now: float) -> list[tuple[Channel, int, Unac
 
 def certain_timeouts(broker: Broker, now: float) -> Iterator[OverdueTimeout]:
     """What must have timed out by now, one delivery of each queue: what a broker may have overlooked all the same."""
-    broker.foreseen = max(broker.foreseen, now)
+    broker.looked_ahead_until = max(broker.looked_ahead_until, now)
     for _, (channel, tag, _) in {each[2].queue: each for each in _certainly_over(broker, now)}.items():
         yield OverdueTimeout(channel.key, tag)
 
@@ -65,11 +65,11 @@ def _earliest(candidate: tuple[Channel, int, Unacknowledged]) -> float:
     return deadline.earliest if deadline is not None else NEVER
 
 
-def _note_spared(broker: Broker, now: float) -> None:
+def _note_exempt(broker: Broker, now: float) -> None:
     """Some of what does not time out would have by now."""
-    over = [each for each in broker.bookkeeping.spared if each[2].latest + _tick(broker, each[0]) < now]
+    over = [each for each in broker.bookkeeping.exempt if each[2].latest + _tick(broker, each[0]) < now]
     if over:
-        broker.bookkeeping.spared = [each for each in broker.bookkeeping.spared if each not in over]
+        broker.bookkeeping.exempt = [each for each in broker.bookkeeping.exempt if each not in over]
         for key, requirement, _ in over:
             if key in broker.channels and broker.channels[key].state is ChannelState.OPEN:
                 broker.bookkeeping.exercised[requirement] += 1
@@ -98,7 +98,7 @@ def tell_of_timeouts(broker: Broker) -> None:
     """Put down what may time out in the time that matters now."""
     for channel, tag, entry in candidates(broker):
         assert entry.deadline is not None
-        if entry.deadline.earliest <= broker.foreseen:
+        if entry.deadline.earliest <= broker.looked_ahead_until:
             broker.internal_events.append(DeliveryTimeout(channel.key, tag))
 
 
@@ -107,7 +107,7 @@ def doubted_delivery(broker: Broker, event: DeliveryTimeout) -> tuple[Channel, U
     for channel, tag, entry in candidates(broker):
         if channel.key == event.key and tag == event.tag:
             assert entry.deadline is not None
-            return (channel, entry) if entry.deadline.earliest <= broker.foreseen else None
+            return (channel, entry) if entry.deadline.earliest <= broker.looked_ahead_until else None
     return None
 
 
@@ -125,7 +125,7 @@ def others_due_on(broker: Broker, channel: Channel, first: Unacknowledged) -> li
     due = [
         (each.deadline.earliest, tag)
         for tag, each in channel.unacknowledged.items()
-        if each is not first and each.deadline is not None and each.deadline.earliest <= broker.foreseen
+        if each is not first and each.deadline is not None and each.deadline.earliest <= broker.looked_ahead_until
     ]
     return [tag for _, tag in sorted(due)]
 
@@ -137,7 +137,7 @@ def process_timeouts(broker: Broker, event: DeliveryTimeout, others: Sequence[in
         channel, entry = found
         assert entry.deadline is not None
         broker.not_before = max(broker.not_before, entry.deadline.earliest)
-        broker.stirred = min(broker.stirred, entry.deadline.earliest)
+        broker.busy_since = min(broker.busy_since, entry.deadline.earliest)
         time_out(broker, channel, event.tag, others)
         tell_of_timeouts(broker)
 
@@ -162,7 +162,7 @@ def process_timeout(broker: Broker, event: DeliveryTimeout) -> None:
         channel, entry = found
         assert entry.deadline is not None
         broker.not_before = max(broker.not_before, entry.deadline.earliest)
-        broker.stirred = min(broker.stirred, entry.deadline.earliest)
+        broker.busy_since = min(broker.busy_since, entry.deadline.earliest)
         _process(broker, channel, event.tag)
         tell_of_timeouts(broker)
 

@@ -32,11 +32,11 @@ from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
-from amqpspec.model.broker.consumer_timeouts import of_queue_and_policy
+from amqpspec.model.broker.delivery_timeouts import of_queue_and_policy
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.rules.basic.requeue import was_dropped_at_limit
-from amqpspec.model.rules.extensions.consumer_timeout import close_for
+from amqpspec.model.rules.extensions.timeout_cancels_consumer import close_for
 
 
 def oldest(channel: Channel) -> tuple[int, Unacknowledged] | None:
