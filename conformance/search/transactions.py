@@ -8,7 +8,7 @@ from amqpspec.conformance.search.actions import Draw, Key, flags, picks, seldom
 from amqpspec.conformance.search.publishing import PublishingActions, reached_by_commit
 from amqpspec.conformance.search.targets import limit_of, some_target
 from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.transaction import Outcome
+from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.protocol.methods import Table
 
 _ends = st.sampled_from(("tx.commit", "tx.commit", "tx.commit", "tx.rollback", "tx.rollback"))

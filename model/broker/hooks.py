@@ -24,7 +24,7 @@ from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Message, Queue
-from amqpspec.model.broker.transaction import Ruling
+from amqpspec.model.broker.ruling import Ruling
 from amqpspec.model.protocol.methods import Method
 
 _Place = TypeVar("_Place", bound=Callable[..., Any])

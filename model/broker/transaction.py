@@ -5,10 +5,6 @@ list of acknowledgements.
 
 Requirements:
 
-* QUORUM-002: What counts as failed (4.3). reject(requeue=true), channel/connection close: x-delivery-count +1 and
-  x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
-  x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
-  reject->settle(true,false)]
 * TX-004: commit-ok waits for all confirms. tx.commit-ok is sent only when every published message has been confirmed by
   all queues; no basic.ack is sent to the client. [rabbit_channel.erl:maybe_complete_tx]
 * TX-005: Acks in tx take effect at commit. ack/nack/reject only reserve the tag: no new delivery for a full prefetch
@@ -25,27 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from enum import Enum
 
 from amqpspec.model.broker.field_kinds import doubt, to_blame
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.routing import Routes
-
-
-class Outcome(Enum):
-    """What the client wants to become of deliveries."""
-
-    ACKNOWLEDGED = "done"
-    REQUEUED = "requeued"
-    DISCARDED = "discarded"
-
-
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """An outcome, and whether it counts as a failed delivery (QUORUM-002)."""
-
-    outcome: Outcome
-    failed: bool = False
+from amqpspec.model.broker.ruling import Ruling
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ from collections.abc import Iterable
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.transaction import Publication, Ruling, Transaction
+from amqpspec.model.broker.ruling import Ruling
+from amqpspec.model.broker.transaction import Publication, Transaction
 
 #: Bodies beyond this many octets are not kept to recognize them.
 LARGE_BODY = 65_536

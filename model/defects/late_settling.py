@@ -9,7 +9,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, TimedOut, Unacknowledged
 from amqpspec.model.broker.hooks import arm
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.transaction import Outcome
+from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.defects import delivery_numbers
 from amqpspec.model.defects.delivery_numbers import number_of
 from amqpspec.model.defects.timed_deliveries import DIALECTS, NAME

@@ -12,7 +12,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.broker.transaction import Outcome
+from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.defects import timed_deliveries
 from amqpspec.model.defects.timed_deliveries import DIALECTS, MENDED
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.transaction import Outcome
+from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.settlement import tags_named
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.transaction import Outcome, Ruling
+from amqpspec.model.broker.ruling import Outcome, Ruling
 from amqpspec.model.defects.channel_limiter import follow_limiters, note_out
 from amqpspec.model.defects.delivery_numbers import (
     NAME,

@@ -13,7 +13,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.transaction import Outcome, Ruling
+from amqpspec.model.broker.ruling import Outcome, Ruling
 from amqpspec.model.defects.settled_tags import settles
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.strength import Strength

@@ -17,8 +17,9 @@ from amqpspec.model.broker.internal_events import DeliveryTimeout, Input, Intern
 from amqpspec.model.broker.limits import counted, room_on
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.broker.time_to_live import time_to_live
-from amqpspec.model.broker.transaction import Outcome, Transaction
+from amqpspec.model.broker.transaction import Transaction
 from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives_of_queues import ALTERNATIVES_OF_QUEUES
 from amqpspec.model.judging.alternatives_of_the_text import alternatives_of_the_text

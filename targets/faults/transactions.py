@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.broker.transaction import Outcome, Ruling, Transaction
+from amqpspec.model.broker.ruling import Outcome, Ruling
+from amqpspec.model.broker.transaction import Transaction
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.publish import deliver
 from amqpspec.model.rules.basic.settlement import carry_out

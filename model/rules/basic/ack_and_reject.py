@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.transaction import Outcome, Ruling
+from amqpspec.model.broker.ruling import Outcome, Ruling
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.settlement import SettlementRequirements, settle
 

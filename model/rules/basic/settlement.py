@@ -75,7 +75,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.delivery_timeouts import note_oldest
 from amqpspec.model.broker.queues import Message, Queue
-from amqpspec.model.broker.transaction import Outcome, Ruling
+from amqpspec.model.broker.ruling import Outcome, Ruling
 from amqpspec.model.broker.uncommitted import reserve
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError

@@ -31,7 +31,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, TimedOut
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.transaction import Outcome, Ruling
+from amqpspec.model.broker.ruling import Outcome, Ruling
 from amqpspec.model.rules.basic.settlement import Settled
 
 #: By how the client settles what has timed out, the requirement by which that brings back no consumer.

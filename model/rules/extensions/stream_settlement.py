@@ -31,7 +31,7 @@ from collections.abc import Sequence
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
-from amqpspec.model.broker.transaction import Ruling
+from amqpspec.model.broker.ruling import Ruling
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.rules.basic.settlement import Settled
 

@@ -27,7 +27,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.internal_events import ConsumerClearing
 from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.broker.transaction import Outcome
+from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.settlement import tags_named
 

@@ -11,7 +11,8 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.broker.transaction import Outcome, Transaction
+from amqpspec.model.broker.ruling import Outcome
+from amqpspec.model.broker.transaction import Transaction
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Content
 from tests.conformance.search.consumer_questions import PairQuestion, Question, exercised

@@ -23,7 +23,8 @@ from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Binding, Consumer, Dropping, Exchange, Message, Queue
 from amqpspec.model.broker.routing import Routes
-from amqpspec.model.broker.transaction import Outcome, Publication, Ruling, Transaction
+from amqpspec.model.broker.ruling import Outcome, Ruling
+from amqpspec.model.broker.transaction import Publication, Transaction
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Content, Method
