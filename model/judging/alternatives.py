@@ -32,7 +32,7 @@ from amqpspec.model.protocol.methods import Method, TraceEvent
 from amqpspec.model.rules.basic.cancel import crosses_notice, withdraw_notice
 from amqpspec.model.rules.connection.ending import is_said_by_queue
 from amqpspec.model.rules.extensions.queue_expiry import is_in_use, note_going
-from amqpspec.model.rules.extensions.timeout_schedule import others_due, process_timeouts
+from amqpspec.model.rules.extensions.timeout_schedule import MOST_TOGETHER, others_due, process_timeout
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.other_ways import BY_METHOD
 from amqpspec.model.rules.tx.commit import breaks_connection
@@ -127,7 +127,7 @@ def _times_out_with(number: int) -> Callable[[Broker, DeliveryTimeout], bool]:
 
 
 def _time_out_with(number: int) -> Callable[[Broker, DeliveryTimeout], None]:
-    return lambda broker, event: process_timeouts(broker, event, others_due(broker, event)[:number])
+    return lambda broker, event: process_timeout(broker, event, others_due(broker, event)[:number])
 
 
 def _asks_for_expiring(broker: Broker, method: Method) -> bool:
@@ -153,10 +153,6 @@ def _count_nothing(broker: Broker, method: Method) -> None:
         channel.owed[-1] = replace(answer, arguments=nothing, effect=None)
 
 
-#: How many deliveries, at most, may time out with the one because of which a channel is closed.
-_MOST_TOGETHER = 4
-
-
 ALTERNATIVES: tuple[Alternative, ...] = (
     *ALTERNATIVES_OF_TIMEOUTS,
     *(
@@ -168,7 +164,7 @@ ALTERNATIVES: tuple[Alternative, ...] = (
             applies=_times_out_with(number),
             process=_time_out_with(number),
         )
-        for number in range(1, _MOST_TOGETHER + 1)
+        for number in range(1, MOST_TOGETHER + 1)
     ),
     Alternative(
         name="transient queue refused",

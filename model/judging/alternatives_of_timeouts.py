@@ -16,13 +16,15 @@ from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.extensions.timed_out_consumer_still_known import recovering, resume_until_cleared
 from amqpspec.model.rules.extensions.timeout_cancels_consumer import is_told
-from amqpspec.model.rules.extensions.timeout_schedule import doubted_delivery, others_due_on, process_closing
+from amqpspec.model.rules.extensions.timeout_schedule import (
+    MOST_TOGETHER,
+    doubted_delivery,
+    others_due_on,
+    process_closing,
+)
 from amqpspec.model.rules.inputs import process
 
 _SOURCE = "release notes of RabbitMQ 4.3.7; consumer_timeout_SUITE"
-
-#: How many deliveries, at most, may time out with the one because of which a channel is closed.
-_MOST_TOGETHER = 4
 
 
 def _named(broker: Broker, method: Method) -> Consumer | None:
@@ -111,6 +113,6 @@ ALTERNATIVES_OF_TIMEOUTS: tuple[Alternative, ...] = (
             applies=_may_close(number),
             process=_close_with(number),
         )
-        for number in range(_MOST_TOGETHER + 1)
+        for number in range(MOST_TOGETHER + 1)
     ),
 )

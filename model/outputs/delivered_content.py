@@ -188,3 +188,9 @@ def _wrong_count(expected: Mapping[str, Any], observed: Mapping[str, Any]) -> st
     """Deliveries are counted right, and which of them failed is not (QUORUM-002); else QUORUM-001."""
     (_, acquired), (_, told) = _counts(expected), _counts(observed)
     return "QUORUM-002" if acquired is not None and told == acquired else "QUORUM-001"
+
+
+def shows_what_is_kept(message: Message) -> bool:
+    """Does the message have more to keep than a short body?"""
+    content = message.content
+    return bool(content.properties) or not content.body or len(content.body) > 65536

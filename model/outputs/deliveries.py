@@ -65,7 +65,7 @@ from amqpspec.model.broker.message_order import priority_requirement, shows_prio
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import UNKNOWN_TAG, Consumer, Message, Queue
 from amqpspec.model.broker.time_to_live import BEHIND, dropped_by_fetch, is_long_over, missed
-from amqpspec.model.outputs.delivered_content import check_delivery
+from amqpspec.model.outputs.delivered_content import check_delivery, shows_what_is_kept
 from amqpspec.model.outputs.delivered_message import find, out_of_order
 from amqpspec.model.outputs.late_deliveries import (
     check_late_delivery,
@@ -185,7 +185,7 @@ def _hand_over(
         fired.append("REPLY-001")
     if channel.direct_replies > (1 if queue.reply_address else 0):  # one before this took a tag of the same series
         fired.append("REPLY-006")
-    if _shows_what_is_kept(message):
+    if shows_what_is_kept(message):
         fired.append("PUBLISH-016")
     if queue.messages and not message.redelivered:
         fired.append("PUBLISH-015")
@@ -229,12 +229,6 @@ def _hand_over(
         queue.consumers.remove(consumer)
         queue.consumers.append(consumer)
     broker.fired(*fired)
-
-
-def _shows_what_is_kept(message: Message) -> bool:
-    """Does the message have more to keep than a short body?"""
-    content = message.content
-    return bool(content.properties) or not content.body or len(content.body) > 65536
 
 
 def first_get(channel: Channel) -> PendingGet | None:

@@ -49,7 +49,7 @@ from amqpspec.model.broker.delivery_timeouts import begin_delivery
 from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.queues import Consumer, Message
 from amqpspec.model.broker.stream_log import begin_reading_at, begins_at, first_owed, stored
-from amqpspec.model.outputs.delivered_content import check_delivery
+from amqpspec.model.outputs.delivered_content import check_delivery, shows_what_is_kept
 from amqpspec.model.outputs.delivered_message import routed_by
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches, unexpected
 from amqpspec.model.promises.verdict import Shape
@@ -140,7 +140,6 @@ def _shown(channel: Channel, consumer: Consumer, message: Message) -> list[str]:
         fired.append("PUBLISH-015")
     if consumer.reason in ("ACK-021", "STREAM-007"):
         fired.append(consumer.reason)
-    content = message.content
-    if content.properties or not content.body or len(content.body) > 65536:
+    if shows_what_is_kept(message):
         fired.append("PUBLISH-016")
     return fired

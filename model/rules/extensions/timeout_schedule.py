@@ -111,6 +111,10 @@ def doubted_delivery(broker: Broker, event: DeliveryTimeout) -> tuple[Channel, U
     return None
 
 
+#: How many deliveries, at most, may time out with the one because of which a channel is closed.
+MOST_TOGETHER = 4
+
+
 def others_due(broker: Broker, event: DeliveryTimeout) -> list[int]:
     """Deliveries that may time out together with that one, before its channel is closed because of it."""
     found = doubted_delivery(broker, event)
@@ -130,18 +134,6 @@ def others_due_on(broker: Broker, channel: Channel, first: Unacknowledged) -> li
     return [tag for _, tag in sorted(due)]
 
 
-def process_timeouts(broker: Broker, event: DeliveryTimeout, others: Sequence[int]) -> None:
-    """The delivery and these others time out at one time."""
-    found = doubted_delivery(broker, event)
-    if found is not None:
-        channel, entry = found
-        assert entry.deadline is not None
-        broker.not_before = max(broker.not_before, entry.deadline.earliest)
-        broker.busy_since = min(broker.busy_since, entry.deadline.earliest)
-        time_out(broker, channel, event.tag, others)
-        tell_of_timeouts(broker)
-
-
 def process_closing(broker: Broker, event: DeliveryTimeout, number: int) -> None:
     """The delivery times out, and so many others of the channel, which is closed whatever the client understands."""
     found = doubted_delivery(broker, event)
@@ -151,25 +143,25 @@ def process_closing(broker: Broker, event: DeliveryTimeout, number: int) -> None
     connection = broker.connections[event.key[0]]
     understood = connection.capabilities
     connection.capabilities = {**understood, "consumer_cancel_notify": False}
-    process_timeouts(broker, event, others)
+    process_timeout(broker, event, others)
     connection.capabilities = understood
 
 
-def process_timeout(broker: Broker, event: DeliveryTimeout) -> None:
-    """The delivery times out at this point, and the next one may as well."""
+def process_timeout(broker: Broker, event: DeliveryTimeout, others: Sequence[int] = ()) -> None:
+    """The delivery times out at this point, with these others of its channel, and the next one may as well."""
     found = doubted_delivery(broker, event)
     if found is not None:
         channel, entry = found
         assert entry.deadline is not None
         broker.not_before = max(broker.not_before, entry.deadline.earliest)
         broker.busy_since = min(broker.busy_since, entry.deadline.earliest)
-        _process(broker, channel, event.tag)
+        _process(broker, channel, event.tag, others)
         tell_of_timeouts(broker)
 
 
-def _process(broker: Broker, channel: Channel, tag: int) -> None:
+def _process(broker: Broker, channel: Channel, tag: int, others: Sequence[int] = ()) -> None:
     if broker.dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES:
-        time_out(broker, channel, tag)
+        time_out(broker, channel, tag, others)
     else:
         close_channel(broker, channel)
 
