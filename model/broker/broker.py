@@ -236,7 +236,7 @@ class Broker(QueueSteps):
             consumer.reason = requirement
             consumer.stamp = self.stamp
             consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
-            # one that is to leave its seat may hold nothing now; a consumer that was cancelled has no seat
+            # a quiescing consumer may hold nothing now; one that was cancelled is not the active consumer
             self.elect(entry.queue, "SAC-004")
         return entry
 

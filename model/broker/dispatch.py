@@ -45,15 +45,15 @@ def priority(consumer: Consumer) -> int:
 
 def contenders(broker: BrokerState, queue: Queue) -> list[Consumer]:
     """The consumers among whom the queue's next message goes: all, or the active one if there is but one (SAC-001)."""
-    seat = queue.seat
+    active = queue.active
     if not queue.single_active_consumer:
         return queue.consumers
-    active = [] if seat.holder is None or seat.is_being_left else [seat.holder]
-    return [*active, *(each for each in queue.consumers if each is not seat.holder and is_beside(broker, each))]
+    served = [] if active.consumer is None or active.is_quiescing else [active.consumer]
+    return [*served, *(each for each in queue.consumers if each is not active.consumer and is_beside(broker, each))]
 
 
 def rests(broker: BrokerState, consumer: Consumer) -> bool:
-    """Is the consumer handed nothing, and not given the seat? It has timed out (TIMEOUT-014)."""
+    """Is the consumer handed nothing, and does it not become the active one? It has timed out (TIMEOUT-014)."""
     if consumer.timed_out:
         return True
     asked = broker.hooks.rests
@@ -61,7 +61,7 @@ def rests(broker: BrokerState, consumer: Consumer) -> bool:
 
 
 def is_beside(broker: BrokerState, consumer: Consumer) -> bool:
-    """Is the consumer served beside the one that has the seat? The law knows no such consumer."""
+    """Is the consumer served beside the active one? The law knows no such consumer."""
     asked = broker.hooks.is_beside
     return bool(asked and first_answer(asked, broker, consumer))
 
@@ -82,13 +82,13 @@ def highest(consumers: Iterable[Consumer]) -> list[Consumer]:
 
 
 def successor(broker: BrokerState, queue: Queue, takeover: bool) -> Consumer | None:
-    """The waiting consumer that is next on the seat. `takeover`: quorum queues look at priorities (SAC-004).
+    """The waiting consumer that becomes the active one next. `takeover`: quorum queues look at priorities (SAC-004).
 
     Classic: the highest priority, then the oldest (the head of the service queue). Quorum without takeover: the oldest
     (`Waiting ++ [New]`). Quorum with takeover: the highest priority, then the greatest limit, then the oldest
     (rabbit_fifo:sort_waiting).
     """
-    others = (each for each in queue.consumers if each is not queue.seat.holder)
+    others = (each for each in queue.consumers if each is not queue.active.consumer)
     waiting = [each for each in others if not rests(broker, each)]
     if not waiting:
         return None
@@ -102,7 +102,7 @@ def successor(broker: BrokerState, queue: Queue, takeover: bool) -> Consumer | N
 
 
 def rank(consumer: Consumer) -> tuple[int, int, int]:
-    """Among those who wait for the seat the highest one is next (rabbit_fifo:sort_waiting)."""
+    """Of the waiting consumers the one with the highest rank is next (rabbit_fifo:sort_waiting)."""
     return (priority(consumer), _credit(consumer), -consumer.created)
 
 
@@ -112,52 +112,52 @@ def _credit(consumer: Consumer) -> int:
 
 
 def elect(broker: BrokerState, queue: Queue, requirement: str) -> None:
-    """Consumers came, went or settled: who has the seat of the single active consumer now?
+    """Consumers came, went or settled: which is the active consumer now?
 
-    `requirement`: the one by which an empty seat is taken. SAC-004: where it knows takeover a quorum queue gives the
-    seat to a waiting consumer of higher priority, as soon as the present one holds nothing; until then that one gets
-    nothing new.
+    `requirement`: the one by which a consumer becomes active where there is no active one. SAC-004: where a quorum
+    queue knows takeover, a waiting consumer of higher priority becomes active as soon as the active one holds nothing;
+    until then the active one gets nothing new.
     """
-    seat, takeover = queue.seat, broker.dialect.quorum_seat_by_priority
-    if seat.holder is not None and (seat.holder not in queue.consumers or seat.holder.timed_out):
-        seat.holder, seat.is_being_left = None, False
+    active, takeover = queue.active, broker.dialect.quorum_active_by_priority
+    if active.consumer is not None and (active.consumer not in queue.consumers or active.consumer.timed_out):
+        active.consumer, active.is_quiescing = None, False
     following = successor(broker, queue, takeover)
-    if seat.holder is None:
+    if active.consumer is None:
         if following is not None:
-            _take_seat(queue, following, broker.stamp, requirement)
+            _activate(queue, following, broker.stamp, requirement)
         return
     if queue.type is not QueueType.QUORUM or not takeover:
         return
-    if following is None or priority(following) <= priority(seat.holder):
-        seat.is_being_left = False
+    if following is None or priority(following) <= priority(active.consumer):
+        active.is_quiescing = False
         return
-    if not seat.is_being_left:
-        seat.is_being_left = True
-        seat.former, seat.unseen_before = seat.holder, broker.stamp
-    if not seat.holder.outstanding:
-        _take_seat(queue, following, broker.stamp, "SAC-004")
+    if not active.is_quiescing:
+        active.is_quiescing = True
+        active.previous, active.previous_may_hold_before = active.consumer, broker.stamp
+    if not active.consumer.outstanding:
+        _activate(queue, following, broker.stamp, "SAC-004")
 
 
-def _take_seat(queue: Queue, consumer: Consumer, stamp: int, requirement: str) -> None:
-    seat = queue.seat
-    seat.holder, seat.is_being_left, seat.reason = consumer, False, requirement
+def _activate(queue: Queue, consumer: Consumer, stamp: int, requirement: str) -> None:
+    active = queue.active
+    active.consumer, active.is_quiescing, active.reason = consumer, False, requirement
     if requirement != "SAC-001":
         consumer.reason, consumer.stamp = requirement, stamp
 
 
 def was_on_its_way(queue: Queue, consumer: Consumer, stamp: int) -> bool:
-    """May a message that has been ready since `stamp` have been handed to the one that had the seat before?
+    """May a message that has been ready since `stamp` have been handed to the previous active consumer?
 
     The frames of different channels come in any order: one that is being replaced is still seen to be served.
     """
-    return consumer is queue.seat.former and stamp < queue.seat.unseen_before
+    return consumer is queue.active.previous and stamp < queue.active.previous_may_hold_before
 
 
 def stays_after_all(queue: Queue, consumer: Consumer) -> None:
-    """It was seen to be handed a message to acknowledge, so it has not given up the seat yet (SAC-004)."""
-    queue.seat.holder, queue.seat.is_being_left = consumer, True
+    """It was seen to be handed a message to acknowledge, so it is still the active consumer (SAC-004)."""
+    queue.active.consumer, queue.active.is_quiescing = consumer, True
 
 
-def give_seat(queue: Queue, consumer: Consumer) -> None:
+def note_active(queue: Queue, consumer: Consumer) -> None:
     """It was seen that this is the active consumer."""
-    queue.seat.holder, queue.seat.is_being_left = consumer, False
+    queue.active.consumer, queue.active.is_quiescing = consumer, False

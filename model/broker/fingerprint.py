@@ -24,7 +24,7 @@ from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.dispatch import priority, service_is_unknown
 from amqpspec.model.broker.field_kinds import is_compared, view_of
 from amqpspec.model.broker.owed import PendingGet
-from amqpspec.model.broker.queues import Consumer, Exchange, Message, Queue, Seat
+from amqpspec.model.broker.queues import ActiveConsumer, Consumer, Exchange, Message, Queue
 from amqpspec.model.broker.routing import Routes
 
 #: Gives what is compared of a record of the broker's.
@@ -210,12 +210,13 @@ def _consumers(queue: Queue, broker: Broker) -> Hashable:
     return tuple(sorted(waiting))
 
 
-def _seat(queue: Queue, broker: Broker) -> Hashable:
-    return view_as(Seat)(queue.seat, broker) if queue.single_active_consumer else None
+def _active(queue: Queue, broker: Broker) -> Hashable:
+    return view_as(ActiveConsumer)(queue.active, broker) if queue.single_active_consumer else None
 
 
-def _former_holder(seat: Seat, _: Broker) -> Hashable:
-    return None if seat.former is None else (seat.former.channel, seat.former.tag, seat.unseen_before)
+def _previous_active(active: ActiveConsumer, _: Broker) -> Hashable:
+    previous = active.previous
+    return None if previous is None else (previous.channel, previous.tag, active.previous_may_hold_before)
 
 
 VIEWS: dict[str, View] = {
@@ -223,7 +224,7 @@ VIEWS: dict[str, View] = {
     for view in (
         _memories, _connections, _channels, _queues, _exchanges, _not_before, _bindings, _reached, _own_consumers,
         _limit, _oldest, _unconfirmed, _timed_out, _leaving, _dropped_at_deletion, _position_limit, _ready,
-        _growing_group, _log, _expiry, _has_timed_out, _consumers, _seat, _former_holder,
+        _growing_group, _log, _expiry, _has_timed_out, _consumers, _active, _previous_active,
     )
 }  # fmt: skip
 

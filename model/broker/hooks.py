@@ -53,7 +53,7 @@ class Guest:
     # ------------------------------------------------------------------------------------- steps it is told of
 
     def consumer_added(self, broker: Any, consumer: Consumer) -> None:
-        """The consumer is new, and the seat of a single active consumer has not been given to it yet."""
+        """The consumer is new, and did not become the active one of its queue yet."""
 
     def cancel_asked(self, broker: Any, channel: Channel, tag: str) -> None:
         """The client cancels the consumer of that tag, which need not be there."""
@@ -61,11 +61,11 @@ class Guest:
     def consumer_goes(self, broker: Any, consumer: Consumer, requirement: str) -> None:
         """The consumer is about to leave its queue, by that requirement."""
 
-    def seat_changes(self, broker: Any, queue: Queue, requirement: str) -> None:
-        """Somebody may follow on the seat of the single active consumer, by that requirement."""
+    def active_consumer_changes(self, broker: Any, queue: Queue, requirement: str) -> None:
+        """Another consumer may become the active one, by that requirement."""
 
-    def seat_given(self, broker: Any, queue: Queue, before: Consumer | None, requirement: str) -> None:
-        """The seat is the holder's now; `before` had it."""
+    def active_consumer_elected(self, broker: Any, queue: Queue, before: Consumer | None, requirement: str) -> None:
+        """It is known which consumer is the active one now; `before` was it until then."""
 
     def queue_declared(self, broker: Any, queue: Queue) -> None:
         """The queue is there now."""
@@ -80,7 +80,7 @@ class Guest:
         """The channel is in transaction mode."""
 
     def delivery_released(self, broker: Any, consumer: Consumer) -> None:
-        """The consumer has a delivery less to settle, and who has the seat now was not looked at yet."""
+        """The consumer has a delivery less to settle, and nobody has looked yet whether it stays the active one."""
 
     def message_enqueued(self, broker: Any, queue: Queue, message: Message) -> None:
         """The message is in the queue, which is no stream."""
@@ -105,8 +105,8 @@ class Guest:
         """All that has timed out of a consumer that is gone is settled."""
 
     def delivery_timed_out(self, broker: Any, channel: Channel, entry: Unacknowledged) -> None:
-        """The delivery is off the channel, as it was not settled in time, and its message has not come back yet; who
-        has the seat of a single active consumer now was not looked at yet either.
+        """The delivery is off the channel, as it was not settled in time, and its message has not come back yet;
+        nor has anybody looked yet which is the active consumer now.
         """
 
     def deliveries_taken_back(self, broker: Any, queue: Queue, many: int) -> None:
@@ -166,11 +166,11 @@ class Guest:
         return None
 
     def rests(self, broker: Any, consumer: Consumer) -> bool | None:
-        """Is the consumer handed nothing, and not given the seat, whatever room it has?"""
+        """Is the consumer handed nothing, and does it not become the active one, whatever room it has?"""
         return None
 
     def is_beside(self, broker: Any, consumer: Consumer) -> bool | None:
-        """Is the consumer served beside the one that has the seat?"""
+        """Is the consumer served beside the active one?"""
         return None
 
     def service_is_unknown(self, broker: Any, queue: Queue) -> bool | None:

@@ -223,7 +223,7 @@ def broken_by_delivery(broker: BrokerState, consumer: Consumer) -> str:
 
 def shown_by_waiting(broker: BrokerState, queue: Queue) -> Iterator[str]:
     """The requirements by which the queue's messages wait, though there are consumers: no consumer has room."""
-    active = [] if queue.seat.holder is None else [queue.seat.holder]
+    active = [] if queue.active.consumer is None else [queue.active.consumer]
     for consumer in active if queue.single_active_consumer else queue.consumers:
         yield from _holding(broker, consumer)
 

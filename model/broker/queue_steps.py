@@ -109,15 +109,15 @@ class QueueSteps(BrokerState):
         """Consumers came, went or settled: a single active consumer may follow another, by that requirement."""
         if not queue.single_active_consumer:
             return
-        before = queue.seat.holder
-        left = before if queue.seat.is_being_left else None
-        for told in self.hooks.seat_changes:
+        before = queue.active.consumer
+        left = before if queue.active.is_quiescing else None
+        for told in self.hooks.active_consumer_changes:
             told(self, queue, requirement)
         elect(self, queue, requirement)
-        for told in self.hooks.seat_given:
+        for told in self.hooks.active_consumer_elected:
             told(self, queue, before, requirement)
-        if queue.messages and queue.seat.holder is left is not None and not queue.seat.is_being_left:
-            self.fired("SAC-004")  # what was held back for another goes to the holder after all
+        if queue.messages and queue.active.consumer is left is not None and not queue.active.is_quiescing:
+            self.fired("SAC-004")  # what was held back for another goes to the active consumer after all
 
     def refresh(self, queue: Queue) -> None:
         """Note whether the queue has something to deliver and somebody to take it."""
@@ -266,7 +266,7 @@ class QueueSteps(BrokerState):
         if low <= 0 or service_is_unknown(self, queue):
             return 0, high
         takers = self.with_room(queue) if queue in self.deliverable else []
-        for consumer in (*takers, *self._leaving(queue), *self._giving_up_seat(queue)):
+        for consumer in (*takers, *self._leaving(queue), *self._previous_active(queue)):
             if consumer.no_ack or not consumer.prefetch:
                 return 0, high
             low -= consumer.prefetch - consumer.outstanding
@@ -277,13 +277,13 @@ class QueueSteps(BrokerState):
         gone = (consumer for channel in self.channels.values() for consumer in channel.may_still_be_served.values())
         return (consumer for consumer in gone if consumer.queue is queue and self.has_room(consumer))
 
-    def _giving_up_seat(self, queue: Queue) -> Iterator[Consumer]:
+    def _previous_active(self, queue: Queue) -> Iterator[Consumer]:
         """The active consumer before, while messages may be on their way to it (`dispatch.was_on_its_way`)."""
-        former = queue.seat.former
-        if former is None or not self.has_room(former):
+        previous = queue.active.previous
+        if previous is None or not self.has_room(previous):
             return
-        if any(was_on_its_way(queue, former, message.stamp) for message in queue.messages):
-            yield former
+        if any(was_on_its_way(queue, previous, message.stamp) for message in queue.messages):
+            yield previous
 
     def holders(self, queue: Queue) -> int:
         """How many hold deliveries of the queue and are not its consumers: cancelled consumers, and basic.get's."""

@@ -211,21 +211,21 @@ class Dropping:
 
 
 @dataclass(slots=True, eq=False)
-class Seat:
-    """That of a queue's single active consumer (model.broker.dispatch)."""
+class ActiveConsumer:
+    """Which consumer is the active one, if a queue has a single active consumer (model.broker.dispatch)."""
 
     # ---- law
-    holder: Consumer | None = None
-    #: somebody of higher priority waits until the holder has settled everything (SAC-004)
-    is_being_left: bool = False
+    consumer: Consumer | None = None
+    #: a consumer of higher priority waits until the active one has settled everything (SAC-004)
+    is_quiescing: bool = False
 
     # ---- doubt
-    #: who was to leave it last; what was ready before this stamp may have been handed to that one unseen
-    former: Consumer | None = doubt(None, view="former_holder")
-    unseen_before: int = doubt(0, view="former_holder")
+    #: the one that was quiescing last; what was ready before this stamp may have been handed to it unseen
+    previous: Consumer | None = doubt(None, view="previous_active")
+    previous_may_hold_before: int = doubt(0, view="previous_active")
 
     # ---- blame
-    #: the requirement that put the holder there, and SAC-001 once it was served
+    #: the requirement by which the consumer became active, and SAC-001 once it was served
     reason: str = to_blame("SAC-001")
 
 
@@ -262,7 +262,7 @@ class Queue:
     log: list[Message] = law(factory=list, view="log")
     log_began: float = 0.0
     consumers: list[Consumer] = law(factory=list, view="consumers")
-    seat: Seat = law(factory=Seat, view="seat")
+    active: ActiveConsumer = law(factory=ActiveConsumer, view="active")
     #: how often it was used, with x-expires
     uses: int = law(0, view="expiry")
     #: how many of its deliveries have timed out, and how many had a deadline

@@ -33,12 +33,12 @@ class ClassicActiveConsumer(Guest):
 
     name = NAME
 
-    def seat_given(self, broker: Broker, queue: Queue, before: Consumer | None, requirement: str) -> None:
+    def active_consumer_elected(self, broker: Broker, queue: Queue, before: Consumer | None, requirement: str) -> None:
         if queue.type is QueueType.CLASSIC:
             arm(broker, NAME)
 
 
-def _seats(broker: Broker) -> Iterator[Queue]:
+def _with_single_active(broker: Broker) -> Iterator[Queue]:
     queues = broker.queues.values()
     return (queue for queue in queues if queue.single_active_consumer and queue.type is QueueType.CLASSIC)
 
@@ -46,9 +46,9 @@ def _seats(broker: Broker) -> Iterator[Queue]:
 def _leaves_backlog(broker: Broker, method: Method) -> Queue | None:
     channel = broker.channels.get((method.connection, method.channel))
     consumer = channel.consumers.get(method.arguments.get("consumer_tag", "")) if channel is not None else None
-    if consumer is None or consumer.queue not in _seats(broker):
+    if consumer is None or consumer.queue not in _with_single_active(broker):
         return None
-    return consumer.queue if consumer.queue.seat.holder is consumer and consumer.queue.messages else None
+    return consumer.queue if consumer.queue.active.consumer is consumer and consumer.queue.messages else None
 
 
 def _with_left_backlog(broker: Broker, method: Method) -> list[Queue]:
@@ -58,12 +58,14 @@ def _with_left_backlog(broker: Broker, method: Method) -> list[Queue]:
         return [queue] if queue is not None else []
     if method.name == "basic.publish":
         return [
-            queue for queue in _seats(broker) if is_stalled(broker, queue) or _is_held_back_by_channel(broker, queue)
+            queue
+            for queue in _with_single_active(broker)
+            if is_stalled(broker, queue) or _is_held_back_by_channel(broker, queue)
         ]
     return [
         queue
-        for queue in _seats(broker)
-        if queue.messages and queue.seat.reason == "SAC-002" and not is_stalled(broker, queue)
+        for queue in _with_single_active(broker)
+        if queue.messages and queue.active.reason == "SAC-002" and not is_stalled(broker, queue)
     ]
 
 
@@ -71,12 +73,12 @@ def _is_held_back_by_channel(broker: Broker, queue: Queue) -> bool:
     """Would whoever followed a cancelled consumer have room, were there not a limit of its channel? The broker may
     know of none, or count otherwise (`model.defects.channel_limiter`): then it has been left with the backlog unseen.
     """
-    holder = queue.seat.holder
-    if holder is None or not queue.messages or queue.seat.reason != "SAC-002":
+    active = queue.active.consumer
+    if active is None or not queue.messages or queue.active.reason != "SAC-002":
         return False
-    channel = broker.channels.get(holder.channel)
+    channel = broker.channels.get(active.channel)
     is_limited = channel is not None and channel.channel_prefetch > 0 and not limiter_of(broker, channel).is_followed
-    return is_limited and not (0 < holder.prefetch <= holder.outstanding)
+    return is_limited and not (0 < active.prefetch <= active.outstanding)
 
 
 def _leave_backlog(broker: Broker, method: Method) -> None:
@@ -96,7 +98,7 @@ def _is_crossed_by_publish(queue: Queue) -> bool:
     return any(message.arrival is Arrival.PUBLISHED for message in islice(queue.messages, 1, None))
 
 
-CLASSIC_SEAT_DEFECTS: tuple[DefectTransition, ...] = (
+CLASSIC_ACTIVE_CONSUMER_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="cancel-leaves-backlog",
         requirement="SAC-002",

@@ -20,7 +20,7 @@ from amqpspec.model.broker.internal_events import (
 from amqpspec.model.broker.overflow import BYTES, LENGTH, tell_publishers
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.defects.transactions import forgetting_refusals
-from amqpspec.model.defects.wrong_seats import OFTEN_WRONG
+from amqpspec.model.defects.wrong_active_consumers import OFTEN_WRONG
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength

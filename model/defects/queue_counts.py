@@ -70,7 +70,7 @@ class CountsToldAsKnown(CountsTold):
         holders = known or 0
         counted = len(queue.consumers) + holders
         if holders and queue.single_active_consumer:
-            # who counts holders does not count those who wait for the seat
+            # who counts holders does not count those who wait to become active
             counted = max(len(queue.consumers), min(len(queue.consumers), 1) + holders)
         if arguments["consumer_count"] <= places(broker, queue, known)[1]:
             memory.settling.pop(queue, None)
@@ -91,7 +91,7 @@ class QueueCounts(Guest):
         if queue.type is QueueType.QUORUM:
             settling = broker.remembered(NAME).settling.get(queue, 0)
             counted, most = places(broker, queue)
-            # a stalled one may count a consumer that is gone (closed-seat-keeps-messages)
+            # a stalled one may count a consumer that is gone (closed-consumer-keeps-messages)
             is_unknown = service_is_unknown(broker, queue)  # it may count one that is gone
             consumers = between(0 if is_unknown else counted, most + queue.still_counted + settling + is_unknown)
             is_known = len(queue.present_consumers) == len(queue.consumers)
@@ -157,7 +157,7 @@ def places(broker: Broker, queue: Queue, holders: int | None = None) -> tuple[in
     late = 0
     counted = len(queue.consumers)
     if queue.single_active_consumer:
-        # those that have timed out wait for the seat, or may still hold something
+        # those that have timed out wait to become active, or may still hold something
         late = sum(rests(broker, each) for each in queue.consumers)
         counted = 1 if late < len(queue.consumers) else 0
     counted += broker.holders(queue) if holders is None else holders

@@ -37,7 +37,7 @@ class Place:
     stays_queued: bool = False
     #: it is not served, until it settles something
     is_forgotten: bool = False
-    #: of a single-active-consumer queue: it is served beside who has the seat by now
+    #: of a single-active-consumer queue: it is served beside the one that is active by now
     is_beside: bool = False
 
 
@@ -165,13 +165,13 @@ def _resume_later(broker: Broker, method: Method) -> None:
 
 
 def _returning(broker: Broker, method: Method) -> list[Consumer]:
-    """Consumers that come back to a place of their own beside the seat."""
+    """Consumers that come back to a place of their own, and are served beside the active one."""
     return [
         consumer
         for consumer, outcome in recovering(broker, method)
         if outcome is not Outcome.REQUEUED
         and _place(broker, consumer).is_kept
-        and consumer.queue.seat.holder is not None
+        and consumer.queue.active.consumer is not None
     ]
 
 

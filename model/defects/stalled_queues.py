@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dispatch import give_seat
+from amqpspec.model.broker.dispatch import note_active
 from amqpspec.model.broker.hooks import Guest, once_awake
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.promises.queue_types import QueueType
@@ -42,7 +42,7 @@ class StalledQueues(Guest):
         """A queue that serves its active consumer is awake."""
         if is_stalled(broker, queue) and queue.single_active_consumer and queue.type is QueueType.QUORUM:
             del broker.remembered(NAME).since[queue]
-            give_seat(queue, consumer)
+            note_active(queue, consumer)
 
     @once_awake
     def service_is_unknown(self, broker: Broker, queue: Queue) -> bool | None:

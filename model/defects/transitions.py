@@ -18,7 +18,7 @@ from amqpspec.model.defects.cancelling import CANCELLING_DEFECTS
 from amqpspec.model.defects.channel_closing import ChannelClosing
 from amqpspec.model.defects.channel_limiter import ChannelLimiter, follow_limiters
 from amqpspec.model.defects.channel_mailbox import ChannelMailbox
-from amqpspec.model.defects.classic_active_consumer import CLASSIC_SEAT_DEFECTS, ClassicActiveConsumer
+from amqpspec.model.defects.classic_active_consumer import CLASSIC_ACTIVE_CONSUMER_DEFECTS, ClassicActiveConsumer
 from amqpspec.model.defects.consume_ok import CONSUME_OK_DEFECTS
 from amqpspec.model.defects.consumers_of_ended_queues import (
     ENDED_QUEUE_DEFECTS,
@@ -61,8 +61,8 @@ from amqpspec.model.defects.timeout_text import TimeoutText
 from amqpspec.model.defects.transactions import TRANSACTION_DEFECTS, Transactions
 from amqpspec.model.defects.virtual_hosts import VirtualHosts
 from amqpspec.model.defects.waiting_consumers import WaitingConsumers
+from amqpspec.model.defects.wrong_active_consumers import WAITING_DEFECTS
 from amqpspec.model.defects.wrong_outputs import MISSING_OUTPUTS, OUTPUT_DEFECTS
-from amqpspec.model.defects.wrong_seats import WAITING_DEFECTS
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
 from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
 from amqpspec.model.promises.choices import Dialect
@@ -94,7 +94,7 @@ DEFECT_TRANSITIONS: tuple[DefectTransition, ...] = (
     *STREAM_DEFECTS,
     *STREAM_SETTLEMENT_DEFECTS,
     *LIMIT_DEFECTS,
-    *CLASSIC_SEAT_DEFECTS,
+    *CLASSIC_ACTIVE_CONSUMER_DEFECTS,
     *WAITING_DEFECTS,
     *DEAD_LETTER_DEFECTS,
     *DROP_ORDER_DEFECTS,

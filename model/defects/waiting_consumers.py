@@ -1,12 +1,12 @@
 """Whom a quorum queue takes for its active consumer though it is another one: rabbit_fifo's `waiting_consumers`.
 
-rabbit_fifo keeps consumers that wait for the seat in a list (`waiting_consumers`), all others, cancelled ones among
+rabbit_fifo keeps consumers that wait to become active in a list (`waiting_consumers`), all others, cancelled ones among
 them, in a map by tag and channel (`consumers`). What gets into the wrong one of these shows only when its turn comes
 and a message is ready: till then it is noted here. What comes of it is in
-`model.defects.wrong_seats`.
+`model.defects.wrong_active_consumers`.
 
-An active consumer that is to leave its seat is `quiescing` there, and stays so when the one for whom it was to leave is
-gone.
+An active consumer is `quiescing` there while one of higher priority waits for it to settle everything. It stays so when
+the waiting one is gone.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ NAME = "waiting consumers"
 
 
 class Why(Enum):
-    """Why the seat may be with the wrong consumer."""
+    """Why the queue may take the wrong consumer for the active one."""
 
-    #: its channel ended while it was to leave the seat
+    #: its channel ended while it was quiescing
     CLOSED = "closed"
     #: it was cancelled while it waited, and an earlier one of its tag still held messages
     CANCELLED = "cancelled"
     #: it is there, and the queue takes it for the cancelled one of its tag
     SAME_TAG = "same tag"
-    #: it is there, went on as the cancelled one of its tag, and does not leave the seat while that one holds messages
+    #: it is there, went on as the cancelled one of its tag, and stays active while that one holds messages
     MERGED = "merged"
-    #: it is there, and followed one that was to leave the seat and ought to have stayed after all
+    #: it is there, and followed one that was quiescing and ought to have stayed active after all
     SUCCESSOR = "successor"
 
 
 @dataclass(slots=True)
 class Places:
-    """What rabbit_fifo has about the seat of one queue that differs from what the law has."""
+    """What rabbit_fifo has about the active consumer of one queue that differs from what the law has."""
 
-    #: consumers that are gone, and wait for the seat all the same
+    #: consumers that are gone, and wait to become active all the same
     gone: dict[Consumer, Why] = field(default_factory=dict)
-    #: who has the seat in place of the holder, as long as nothing has shown whether it is so
+    #: who is active in place of the law's active consumer, as long as nothing has shown whether it is so
     claimant: tuple[Consumer, Why] | None = None
-    #: nobody waits any more for whom the holder was to leave the seat, and it has not settled everything since
+    #: the one of higher priority that waited is gone, and the active one has not settled everything since
     has_outstayed: bool = False
     #: what it was before the change that is being made
-    was_being_left: bool = False
+    was_quiescing: bool = False
     had_outstayed: bool = False
 
     @property
@@ -81,51 +81,51 @@ class WaitingConsumers(Guest):
     def consumer_goes(self, broker: Broker, consumer: Consumer, requirement: str) -> None:
         """rabbit_fifo:cancel_consumer looks into the map first: it cancels the former one of that tag once more."""
         queue = consumer.queue
-        if not _is_seat(queue):
+        if not _has_single_active(queue):
             return
         if _holds_something(broker, consumer):
             arm(broker, NAME)  # another one of its tag may come
-        if consumer is queue.seat.holder or not requirement.startswith("CANCEL"):
+        if consumer is queue.active.consumer or not requirement.startswith("CANCEL"):
             return
         if former_consumers(broker, consumer):
             kept(broker, queue).gone[consumer] = Why.CANCELLED
 
     def delivery_timed_out(self, broker: Broker, channel: Channel, entry: Unacknowledged) -> None:
         """Its consumer goes with the next one of its tag."""
-        if _is_seat(entry.queue) and entry.consumer is not None and _holds_something(broker, entry.consumer):
+        if _has_single_active(entry.queue) and entry.consumer is not None and _holds_something(broker, entry.consumer):
             arm(broker, NAME)
 
-    def seat_changes(self, broker: Broker, queue: Queue, requirement: str) -> None:
+    def active_consumer_changes(self, broker: Broker, queue: Queue, requirement: str) -> None:
         if queue.type is not QueueType.QUORUM or queue.deleted:
             return
-        if not queue.seat.is_being_left and queue not in broker.remembered(NAME).places:
+        if not queue.active.is_quiescing and queue not in broker.remembered(NAME).places:
             return
         places = kept(broker, queue)
-        places.was_being_left, places.had_outstayed = queue.seat.is_being_left, places.has_outstayed
-        _note_end_of_holder(broker, queue, places, requirement)
+        places.was_quiescing, places.had_outstayed = queue.active.is_quiescing, places.has_outstayed
+        _note_end_of_active(broker, queue, places, requirement)
 
-    def seat_given(self, broker: Broker, queue: Queue, before: Consumer | None, requirement: str) -> None:
+    def active_consumer_elected(self, broker: Broker, queue: Queue, before: Consumer | None, requirement: str) -> None:
         if queue.type is not QueueType.QUORUM or queue.deleted:
             return
-        if queue.seat.is_being_left:
+        if queue.active.is_quiescing:
             arm(broker, NAME)
         places = broker.remembered(NAME).places.pop(queue, None)
         if places is None:
-            if queue.seat.holder is before:
+            if queue.active.consumer is before:
                 return
             places = Places()
         _note_outstayed(broker, queue, places, before)
         _drop_replaced(broker, queue, places)
-        if queue.seat.holder is not before:
+        if queue.active.consumer is not before:
             _note_election(broker, queue, places, before, requirement)
         if before is not None and places.had_outstayed and not places.has_outstayed:
-            _note_late_leave(queue, places, before)
+            _note_late_takeover(queue, places, before)
         if not places.is_right:
             broker.remembered(NAME).places[queue] = places
 
     @once_awake
     def consumer_chosen(self, broker: Broker, queue: Queue, consumer: Consumer) -> None:
-        """Who is served shows who has the seat."""
+        """Who is served shows who is active."""
         places = broker.remembered(NAME).places.get(queue)
         if places is not None:
             places.claimant = None
@@ -184,12 +184,12 @@ def places_of(broker: Broker, queue: Queue) -> Places:
     return memory_of(broker).places.get(queue) or Places()
 
 
-def _is_seat(queue: Queue) -> bool:
+def _has_single_active(queue: Queue) -> bool:
     return queue.single_active_consumer and queue.type is QueueType.QUORUM
 
 
-def seats(broker: Broker) -> Iterator[Queue]:
-    return (queue for queue in broker.queues.values() if _is_seat(queue))
+def with_single_active(broker: Broker) -> Iterator[Queue]:
+    return (queue for queue in broker.queues.values() if _has_single_active(queue))
 
 
 def _holds_something(broker: Broker, consumer: Consumer) -> bool:
@@ -200,63 +200,63 @@ def _holds_something(broker: Broker, consumer: Consumer) -> bool:
 # ------------------------------------------------------------------------------------- what the steps mean there
 
 
-def _note_end_of_holder(broker: Broker, queue: Queue, places: Places, requirement: str) -> None:
-    """Before the seat is given to somebody else, by that requirement.
+def _note_end_of_active(broker: Broker, queue: Queue, places: Places, requirement: str) -> None:
+    """Before another consumer becomes active, by that requirement.
 
     rabbit_fifo:handle_down gives back what the active consumer holds. With the last of it one that is quiescing is put
     among the waiting ones (return_one, update_or_remove_con; 4.3), where nobody removes it.
     """
-    holder = queue.seat.holder
-    if holder is None or holder in queue.consumers or requirement != "SAC-003":
+    active = queue.active.consumer
+    if active is None or active in queue.consumers or requirement != "SAC-003":
         return
-    is_quiescing = queue.seat.is_being_left or places.has_outstayed
-    if is_quiescing and holder.outstanding and broker.dialect.quorum_return_frees_seat:
-        places.gone[holder] = Why.CLOSED
+    is_quiescing = queue.active.is_quiescing or places.has_outstayed
+    if is_quiescing and active.outstanding and broker.dialect.quorum_takeover_after_return:
+        places.gone[active] = Why.CLOSED
 
 
 def _note_outstayed(broker: Broker, queue: Queue, places: Places, before: Consumer | None) -> None:
     """rabbit_fifo:cancel_consumer of a waiting consumer leaves the active one quiescing, until it holds nothing."""
-    holder = queue.seat.holder
-    if holder is not before:
+    active = queue.active.consumer
+    if active is not before:
         places.has_outstayed = False
-    elif holder is not None and broker.dialect.quorum_seat_by_priority:
-        places.has_outstayed &= holder.outstanding > 0
-        places.has_outstayed |= places.was_being_left and not queue.seat.is_being_left
+    elif active is not None and broker.dialect.quorum_active_by_priority:
+        places.has_outstayed &= active.outstanding > 0
+        places.has_outstayed |= places.was_quiescing and not queue.active.is_quiescing
 
 
 def _note_election(
     broker: Broker, queue: Queue, places: Places, before: Consumer | None, requirement: str
 ) -> None:
-    """The seat is the holder's now, by that requirement: whose would it be in RabbitMQ?"""
-    holder, claimant = queue.seat.holder, places.claimant
+    """The active consumer is another one now, by that requirement: which would it be in RabbitMQ?"""
+    active, claimant = queue.active.consumer, places.claimant
     if _keeps_claim(queue, places) or (claimant is not None and is_merged_with(broker, queue, *claimant)):
         return
     places.claimant = None
     waiting = max(places.gone, key=lambda gone: _rank(broker, gone), default=None)
-    if waiting is not None and (holder is None or _rank(broker, waiting) > _rank(broker, holder)):
+    if waiting is not None and (active is None or _rank(broker, waiting) > _rank(broker, active)):
         places.claimant = (waiting, places.gone[waiting])
     elif before is not None and claimant is None and is_merged_with(broker, queue, before, Why.MERGED):
         places.claimant = (before, Why.MERGED)
-    elif holder is not None and (former := former_consumers(broker, holder)):
-        _mix_up(broker, places, holder, former, before, requirement)
+    elif active is not None and (former := former_consumers(broker, active)):
+        _mix_up(broker, places, active, former, before, requirement)
 
 
-def _note_late_leave(queue: Queue, places: Places, holder: Consumer) -> None:
-    """It has settled everything, though nobody waits any more for whom it was to leave the seat.
+def _note_late_takeover(queue: Queue, places: Places, active: Consumer) -> None:
+    """It has settled everything, though the one of higher priority that waited is gone.
 
     rabbit_fifo:update_or_remove_con puts it among those who wait all the same; then the first of all is next.
     """
-    if queue.seat.holder is not holder or holder.outstanding:
+    if queue.active.consumer is not active or active.outstanding:
         return
     following = max(queue.consumers, key=rank)
-    if following is not holder:
+    if following is not active:
         places.claimant = (following, Why.SUCCESSOR)
 
 
 def is_merged_with(broker: Broker, queue: Queue, consumer: Consumer, why: Why) -> bool:
-    """Does it keep the seat because of what a cancelled one of its tag holds?
+    """Does it stay active because of what a cancelled one of its tag holds?
 
-    rabbit_fifo:update_consumer has made one of them (merge_consumer), which leaves the seat when it holds nothing.
+    rabbit_fifo:update_consumer has made one of them (merge_consumer), which stays active until it holds nothing.
     """
     if why is not Why.MERGED or consumer not in queue.consumers or consumer in memory_of(broker).mixed_up:
         return False
@@ -264,7 +264,7 @@ def is_merged_with(broker: Broker, queue: Queue, consumer: Consumer, why: Why) -
 
 
 def _rank(broker: Broker, consumer: Consumer) -> tuple[int, ...]:
-    return rank(consumer) if broker.dialect.quorum_seat_by_priority else (-consumer.created,)
+    return rank(consumer) if broker.dialect.quorum_active_by_priority else (-consumer.created,)
 
 
 def _drop_replaced(broker: Broker, queue: Queue, places: Places) -> None:
@@ -280,26 +280,27 @@ def _drop_replaced(broker: Broker, queue: Queue, places: Places) -> None:
 
 
 def _keeps_claim(queue: Queue, places: Places) -> bool:
-    """One that has the seat, and was handed nothing, keeps it until somebody of higher priority comes."""
+    """One that is active, and was handed nothing, stays active until somebody of higher priority comes."""
     if places.claimant is None or places.claimant[0] not in places.gone:
         return False
-    return queue.seat.holder is None or priority(queue.seat.holder) <= priority(places.claimant[0])
+    return queue.active.consumer is None or priority(queue.active.consumer) <= priority(places.claimant[0])
 
 
 def _mix_up(
     broker: Broker,
     places: Places,
-    holder: Consumer,
+    active: Consumer,
     former: set[Consumer],
     before: Consumer | None,
     requirement: str,
 ) -> None:
-    """rabbit_fifo:activate_next_consumer: on an empty seat the former consumer stays what it is, cancelled, under the
-    new one's name; where the new one takes it over at once, it takes the place of the former one and what that holds.
-    A new consumer on an empty seat goes on as the former one (merge_consumer; `model.defects.merged_consumers`).
+    """rabbit_fifo:activate_next_consumer: where the queue has no active consumer, the former one of the tag stays what
+    it is, cancelled, under the new one's name; where the new one takes over at once, it takes the place of the former
+    one and what that holds. Where the queue has no active consumer, one that is new goes on as the former one
+    (merge_consumer; `model.defects.merged_consumers`).
     """
     if requirement != "SAC-001":
-        places.claimant = (holder, Why.SAME_TAG)
+        places.claimant = (active, Why.SAME_TAG)
     elif before is not None:
-        memory_of(broker).mixed_up |= {holder, *former}
+        memory_of(broker).mixed_up |= {active, *former}
         arm(broker, NAME)

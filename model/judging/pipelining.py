@@ -33,7 +33,7 @@ def note_pipelined(broker: Broker, pending: Sequence[TraceEvent], event: TraceEv
         broker.fired(*_crossings(broker, pending, event))
     if event.name == "basic.qos" and _deliveries_come(broker, pending, event):
         broker.fired("QOS-014")
-    if event.name == "basic.consume" and _races_for_seat(broker, pending, event):
+    if event.name == "basic.consume" and _races_to_be_active(broker, pending, event):
         broker.fired("SAC-005")
     consumed = _unanswered(broker, pending, event, "basic.consume")
     cancelled = _unanswered(broker, pending, event, "basic.cancel")
@@ -61,7 +61,7 @@ def _crossings(broker: Broker, pending: Sequence[TraceEvent], event: TraceEvent)
     return found
 
 
-def _races_for_seat(broker: Broker, pending: Sequence[TraceEvent], event: TraceEvent) -> bool:
+def _races_to_be_active(broker: Broker, pending: Sequence[TraceEvent], event: TraceEvent) -> bool:
     """Is somebody else about to be the first consumer of the queue, which has a single active one?"""
     queue = _queue_of(broker, event)
     if queue is None or not queue.single_active_consumer or queue.consumers:

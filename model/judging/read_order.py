@@ -74,19 +74,19 @@ def may_be_early(broker: Broker, pending: Iterable[Input], event: TraceEvent) ->
         if queue is not consumer.queue
     ):
         return True
-    if _seat_is_given_up(consumer.queue, pending, event.connection):
+    if _active_consumer_may_end(consumer.queue, pending, event.connection):
         return True
     if not consumer.queue.deadlines or consumer.queue.type is not QueueType.QUORUM:
         return False
     return any(other.channel[0] != event.connection for other in consumer.queue.consumers)
 
 
-def _seat_is_given_up(queue: Queue, pending: Iterable[Input], connection: str) -> bool:
+def _active_consumer_may_end(queue: Queue, pending: Iterable[Input], connection: str) -> bool:
     """May an input under way end the active consumer, which is on another connection than that?"""
-    holder = queue.seat.holder
-    if holder is None or holder.channel[0] == connection:
+    active = queue.active.consumer
+    if active is None or active.channel[0] == connection:
         return False
-    return any(lane_of(each)[0] == holder.channel[0] and _may_end(each) for each in pending)
+    return any(lane_of(each)[0] == active.channel[0] and _may_end(each) for each in pending)
 
 
 def _may_end(event: Input) -> bool:

@@ -54,7 +54,7 @@ UNSENT_LIMIT = 200
 def check_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Mismatches:
     """What is wrong about handing this ready message to this consumer, and not to another."""
     if queue.single_active_consumer:
-        return _check_seat(broker, queue, consumer, message)
+        return _check_active_consumer(broker, queue, consumer, message)
     if len(queue.consumers) < 2 or service_is_unknown(broker, queue) or not _serves_in_turn(broker):
         return NONE
     others_ready = len(queue.messages) - 1
@@ -80,14 +80,14 @@ def _serves_in_turn(broker: Broker) -> bool:
     return broker.dialect.has("consumer_priorities")
 
 
-def _check_seat(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Mismatches:
-    seat = queue.seat
+def _check_active_consumer(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Mismatches:
+    active = queue.active
     if service_is_unknown(broker, queue):
         if first_answer(broker.hooks.serves_nobody, broker, queue):
             return unexpected("SAC-001", "basic.deliver by a queue that serves nobody")
         return NONE
-    if seat.holder is consumer and not (seat.is_being_left and not was_on_its_way(queue, consumer, message.stamp)):
-        if seat.reason == "SAC-003" and _lost_before(queue, message, consumer.stamp):
+    if active.consumer is consumer and not (active.is_quiescing and not was_on_its_way(queue, consumer, message.stamp)):
+        if active.reason == "SAC-003" and _lost_before(queue, message, consumer.stamp):
             return unexpected("SAC-003", "basic.deliver before the messages that the former consumer held")
         return NONE
     if was_on_its_way(queue, consumer, message.stamp):
@@ -96,15 +96,15 @@ def _check_seat(broker: Broker, queue: Queue, consumer: Consumer, message: Messa
         return NONE
     if is_beside(broker, consumer):
         return NONE
-    requirement = seat.reason
-    takes_over = seat.holder is not None and priority(consumer) > priority(seat.holder)
-    if seat.is_being_left or (requirement == "SAC-001" and takes_over):
+    requirement = active.reason
+    takes_over = active.consumer is not None and priority(consumer) > priority(active.consumer)
+    if active.is_quiescing or (requirement == "SAC-001" and takes_over):
         requirement = "SAC-004"
     return unexpected(requirement, "basic.deliver to a consumer that is not active")
 
 
 def _lost_before(queue: Queue, message: Message, stamp: int) -> bool:
-    """Is a message ready, ahead of this one, that came back when the seat became free?"""
+    """Is a message ready, ahead of this one, that came back when the active consumer ended?"""
     if message.stamp == stamp or message.unseen or message.recalled:
         return False  # it came back as well, or perhaps did before
     ahead = takewhile(lambda other: other is not message, queue.messages)
@@ -129,15 +129,15 @@ def _is_certainly_behind(other: Message, taken: Message) -> bool:
 def note_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Iterator[str]:
     """The consumer is being handed a message that has left its queue: what that shows, and what it means for others."""
     if len(queue.consumers) < 2:
-        if queue.single_active_consumer and queue.seat.reason != "SAC-001":
-            yield queue.seat.reason
-            queue.seat.reason = "SAC-001"
+        if queue.single_active_consumer and queue.active.reason != "SAC-001":
+            yield queue.active.reason
+            queue.active.reason = "SAC-001"
         return
     if queue.single_active_consumer:
         yield "SAC-001"
-        if queue.seat.reason != "SAC-001":
-            yield queue.seat.reason
-            queue.seat.reason = "SAC-001"
+        if queue.active.reason != "SAC-001":
+            yield queue.active.reason
+            queue.active.reason = "SAC-001"
         elif any(priority(other) > priority(consumer) for other in queue.consumers):
             yield "SAC-004"
         return
@@ -159,7 +159,7 @@ def note_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Message
 def turns_come_to_rest(broker: Broker) -> None:
     """Nothing is under way: the queues know of all that was settled, and their consumers of all that was theirs."""
     for queue in broker.queues.values():
-        queue.seat.former = None
+        queue.active.previous = None
         for consumer in queue.consumers:
             consumer.is_doubtful = False
 

@@ -178,10 +178,10 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             ("ACK-017", "ACK-018"),
             either_in=_ALL,
         ),
-        "quorum_seat_by_priority": _change(
+        "quorum_active_by_priority": _change(
             "release notes of 4.0.1; guide: consumers, Initial SAC Selection", ("SAC-002", "SAC-004")
         ),
-        "quorum_return_frees_seat": _defect(
+        "quorum_takeover_after_return": _defect(
             "guide: consumers, Initial SAC Selection: the next takes over; in 4.0 nobody does where the last message"
             " was given back, and nobody is served",
             ("SAC-004",),

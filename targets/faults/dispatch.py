@@ -61,54 +61,54 @@ class NewerStarve(ServedBroker):
 class SecondActive(ServedBroker):
     def recipients(self, queue: Queue) -> Iterator[Consumer]:
         if queue.single_active_consumer and queue.consumers and queue.messages:
-            queue.seat.is_being_left = False
-            queue.seat.holder = queue.consumers[queue.messages[0].position % len(queue.consumers)]
+            queue.active.is_quiescing = False
+            queue.active.consumer = queue.consumers[queue.messages[0].position % len(queue.consumers)]
         return super().recipients(queue)
 
 
-@in_broker("newcomer-becomes-active", "SAC-001", "A new consumer takes the seat of the active one.")
+@in_broker("newcomer-becomes-active", "SAC-001", "A new consumer becomes the active one at once.")
 class NewcomerActive(ServedBroker):
     def elect(self, queue: Queue, requirement: str) -> None:
         super().elect(queue, requirement)
         if requirement == "SAC-001" and queue.single_active_consumer:
-            queue.seat.holder, queue.seat.is_being_left = queue.consumers[-1], False
+            queue.active.consumer, queue.active.is_quiescing = queue.consumers[-1], False
 
 
-class _SeatStaysEmpty(ServedBroker):
+class _NobodyFollows(ServedBroker):
     #: the end of the active consumer that nobody follows
     after = ""
 
     def elect(self, queue: Queue, requirement: str) -> None:
-        if requirement == self.after and queue.seat.holder not in queue.consumers:
-            queue.seat.holder = None
+        if requirement == self.after and queue.active.consumer not in queue.consumers:
+            queue.active.consumer = None
         else:
             super().elect(queue, requirement)
 
 
 @in_broker("nobody-follows-cancelled", "SAC-002", "When the active consumer is cancelled no other becomes active.")
-class NobodyFollowsCancelled(_SeatStaysEmpty):
+class NobodyFollowsCancelled(_NobodyFollows):
     after = "SAC-002"
 
 
 @in_broker("nobody-follows-lost", "SAC-003", "When the active consumer's channel ends no other becomes active.")
-class NobodyFollowsLost(_SeatStaysEmpty):
+class NobodyFollowsLost(_NobodyFollows):
     after = "SAC-003"
 
 
 @in_broker("newest-follows-cancelled", "SAC-002", "The newest consumer follows the cancelled one.")
 class NewestFollows(ServedBroker):
     def elect(self, queue: Queue, requirement: str) -> None:
-        was_taken = queue.seat.holder in queue.consumers
+        was_active = queue.active.consumer in queue.consumers
         super().elect(queue, requirement)
-        if requirement == "SAC-002" and not was_taken and queue.consumers and queue.single_active_consumer:
-            queue.seat.holder = queue.consumers[-1]
+        if requirement == "SAC-002" and not was_active and queue.consumers and queue.single_active_consumer:
+            queue.active.consumer = queue.consumers[-1]
 
 
 @on_input("failover-drops-messages", "SAC-002", "With the active consumer all ready messages go.", "basic.cancel")
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     channel = broker.channel(method.connection, method.channel)
     consumer = channel.consumers.get(method.arguments.get("consumer_tag", ""))
-    if consumer is not None and consumer.queue.seat.holder is consumer:
+    if consumer is not None and consumer.queue.active.consumer is consumer:
         broker.remove_ready(consumer.queue, "SAC-002")
     proceed(method)
 
@@ -118,33 +118,34 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
 )
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     channel = broker.channel(method.connection, method.channel)
-    left = {consumer.queue: None for consumer in channel.consumers.values() if consumer.queue.seat.holder is consumer}
+    consumers = channel.consumers.values()
+    left = {consumer.queue: None for consumer in consumers if consumer.queue.active.consumer is consumer}
     proceed(method)
     for queue in left:
         queue.messages = deque(sorted(queue.messages, key=lambda message: message.redelivered))
         queue.returned = 0
 
 
-@in_broker("seat-taken-at-once", "SAC-004", "A consumer of higher priority takes the seat though its holder is busy.")
-class SeatTakenAtOnce(ServedBroker):
+@in_broker("takeover-at-once", "SAC-004", "A consumer of higher priority takes over from one that holds messages.")
+class TakeoverAtOnce(ServedBroker):
     def elect(self, queue: Queue, requirement: str) -> None:
         super().elect(queue, requirement)
-        if queue.seat.is_being_left:
-            queue.seat.holder, queue.seat.is_being_left = highest(queue.consumers)[0], False
+        if queue.active.is_quiescing:
+            queue.active.consumer, queue.active.is_quiescing = highest(queue.consumers)[0], False
 
 
-@in_broker("seat-never-taken-over", "SAC-004", "The active consumer stays, whatever the priority of the others.")
-class SeatNeverTakenOver(ServedBroker):
+@in_broker("takeover-never", "SAC-004", "The active consumer stays, whatever the priority of the others.")
+class TakeoverNever(ServedBroker):
     def elect(self, queue: Queue, requirement: str) -> None:
-        holder = queue.seat.holder
+        active = queue.active.consumer
         super().elect(queue, requirement)
-        if holder in queue.consumers:
-            queue.seat.holder, queue.seat.is_being_left = holder, False
+        if active in queue.consumers:
+            queue.active.consumer, queue.active.is_quiescing = active, False
 
 
-@in_broker("classic-seat-taken-over", "SAC-004", "In a classic queue the highest priority takes the seat as well.")
-class ClassicSeatTakenOver(ServedBroker):
+@in_broker("classic-takeover", "SAC-004", "In a classic queue the one of highest priority takes over as well.")
+class ClassicTakeover(ServedBroker):
     def elect(self, queue: Queue, requirement: str) -> None:
         super().elect(queue, requirement)
         if queue.type is QueueType.CLASSIC and queue.single_active_consumer and queue.consumers:
-            queue.seat.holder = highest(queue.consumers)[0]
+            queue.active.consumer = highest(queue.consumers)[0]

@@ -164,8 +164,8 @@ class _ServingOn(ServedBroker):
             consumer.timed_out = timed_out
 
 
-@in_broker("timed-out-keeps-seat", "TIMEOUT-029", "A single active consumer that has timed out keeps its seat.")
-class _KeepingSeat(ServedBroker):
+@in_broker("timed-out-stays-active", "TIMEOUT-029", "A single active consumer that has timed out stays active.")
+class _StayingActive(ServedBroker):
     def elect(self, queue: Queue, requirement: str) -> None:
         if requirement != "TIMEOUT-029":
             super().elect(queue, requirement)

@@ -46,11 +46,11 @@ FIRST_ROUND: dict[str, int] = {
     "negative-limit-taken-literally": 6, "one-that-takes-it-is-enough": 1, "original-expiration-missing": 2,
     "priority-above-maximum-is-none": 1, "priority-ignored": 1, "priority-lost-on-requeue": 7,
     "priority-newest-first": 1, "queue-ttl-ignored": 2, "quorum-priority-none-is-lowest": 1, "return-missing": 1,
-    "return-without-properties": 1, "seat-taken-at-once": 8, "select-counts-anew": 2,
+    "return-without-properties": 1, "select-counts-anew": 2,
     "stream-credit-never-returned": 2, "stream-last-is-next": 2, "stream-limit-ignored": 1,
     "stream-message-read-once": 1, "stream-nack-requeues": 1, "stream-offset-header-wrong": 1,
     "stream-offset-not-checked": 5, "stream-offset-off-by-one": 1, "stream-read-again-is-redelivered": 1,
-    "stream-read-from-first": 2, "stream-recover-reads-again": 2, "tag-taken-after-notice": 4,
+    "stream-read-from-first": 2, "stream-recover-reads-again": 2, "tag-taken-after-notice": 4, "takeover-at-once": 8,
     "unknown-tag-accepted": 3, "unknown-tag-closes-connection": 3, "wrong-reply-code": 3, "zero-lives-on": 5,
 }  # fmt: skip
 

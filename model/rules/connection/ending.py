@@ -189,10 +189,10 @@ def _takers(broker: Broker, connection: Connection) -> dict[Queue, set[ChannelKe
     return takers
 
 
-def _seat_falls_vacant(queue: Queue, keys: Collection[ChannelKey]) -> bool:
+def _another_may_become_active(queue: Queue, keys: Collection[ChannelKey]) -> bool:
     """Does the active consumer end with the connection, and may another one there become active before it ends?"""
-    holder = queue.seat.holder
-    return holder is not None and any(key != holder.channel and key[0] == holder.channel[0] for key in keys)
+    active = queue.active.consumer
+    return active is not None and any(key != active.channel and key[0] == active.channel[0] for key in keys)
 
 
 def _note_unseen(
@@ -204,7 +204,7 @@ def _note_unseen(
     noted = [
         (message, message.unseen + len(keys))
         for queue, keys in takers.items()
-        if queue in broker.deliverable or may_serve_anybody(broker, queue) or _seat_falls_vacant(queue, keys)
+        if queue in broker.deliverable or may_serve_anybody(broker, queue) or _another_may_become_active(queue, keys)
         for message in queue.messages
     ]
     for key, channel in broker.channels.items():

@@ -6,7 +6,7 @@ import pytest
 
 from tests.model.judging.test_acceptor import Conversation
 
-SEAT = "x-single-active-consumer=true"
+SINGLE = "x-single-active-consumer=true"
 QUORUM = "durable x-queue-type=quorum"
 
 
@@ -87,7 +87,7 @@ def test_messages_that_come_together_show_no_turns() -> None:
 
 
 def test_who_came_first_is_active() -> None:
-    talk = consume(consume(conversation(SEAT), "a.1", "t"), "b.1", "t").send("c.1 basic.publish q body=m1")
+    talk = consume(consume(conversation(SINGLE), "a.1", "t"), "b.1", "t").send("c.1 basic.publish q body=m1")
     served, other = talk.fork().deliver("a.1", 1, "m1").rest(), talk.deliver("b.1", 1, "m1")
     assert served.acceptor.failures == []
     assert other.failure.requirement == "SAC-001"
@@ -95,7 +95,7 @@ def test_who_came_first_is_active() -> None:
 
 def cancelled(dialect: str, options: str) -> Conversation:
     """The active consumer is gone; two wait, of which the newer has the higher priority."""
-    talk = consume(conversation(f"{options} {SEAT}", dialect), "a.1", "t", "x-priority=5")
+    talk = consume(conversation(f"{options} {SINGLE}", dialect), "a.1", "t", "x-priority=5")
     talk = consume(consume(talk, "b.1", "t"), "c.1", "t", "x-priority=1")
     talk.send("a.1 basic.cancel t").see("a.1", "basic.cancel-ok", consumer_tag="t").rest()
     return talk.send("a.1 basic.publish q body=m1")
@@ -123,7 +123,7 @@ def test_who_follows_a_cancelled_one(dialect: str, options: str, successor: str)
 
 
 def test_what_the_lost_one_held_comes_first() -> None:
-    talk = limit(conversation(SEAT), "a.1", 1)
+    talk = limit(conversation(SINGLE), "a.1", 1)
     talk = consume(consume(talk, "a.1", "t"), "b.1", "t")
     talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
     talk.send("c.1 basic.publish q body=m2").send("a.1 channel.close").see("a.1", "channel.close-ok")
@@ -135,25 +135,25 @@ def test_what_the_lost_one_held_comes_first() -> None:
 
 def held_when_higher_comes() -> Conversation:
     """The active consumer on a.1 holds m1 when one of higher priority comes on b.1."""
-    talk = consume(conversation(f"{QUORUM} {SEAT}"), "a.1", "t")
+    talk = consume(conversation(f"{QUORUM} {SINGLE}"), "a.1", "t")
     talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
     return consume(talk, "b.1", "t", "x-priority=1")
 
 
-def test_the_seat_is_left_when_everything_is_settled() -> None:
+def test_the_higher_priority_takes_over_when_everything_is_settled() -> None:
     talk = held_when_higher_comes().send("c.1 basic.publish q body=m2")
     for channel, tag in (("a.1", 2), ("b.1", 1)):
         assert talk.fork().deliver(channel, tag, "m2").failure.requirement == "SAC-004"
     talk.rest().send("a.1 basic.ack 1")
-    assert talk.fork().rest().failure.requirement == "SAC-004", "nobody has the seat"
+    assert talk.fork().rest().failure.requirement == "SAC-004", "no consumer is active"
     talk.deliver("b.1", 1, "m2").rest()
     assert talk.acceptor.failures == []
     assert talk.acceptor.exercised["SAC-004"] == 1
 
 
-def test_who_leaves_may_still_be_seen_to_be_served() -> None:
+def test_a_quiescing_consumer_may_still_be_seen_to_be_served() -> None:
     """m1 was handed to the active consumer before the other came, and is seen after its consume-ok."""
-    talk = consume(conversation(f"{QUORUM} {SEAT}"), "a.1", "t")
+    talk = consume(conversation(f"{QUORUM} {SINGLE}"), "a.1", "t")
     talk.send("c.1 basic.publish q body=m1", "b.1 basic.consume q tag=t x-priority=1")
     talk.see("b.1", "basic.consume-ok", consumer_tag="t").deliver("a.1", 1, "m1").rest()
     assert talk.acceptor.failures == []
@@ -164,7 +164,7 @@ def test_who_leaves_may_still_be_seen_to_be_served() -> None:
 
 
 def test_either_of_two_that_race_is_active_and_not_both() -> None:
-    talk = limit(limit(conversation(SEAT), "a.2", 0), "b.1", 0)
+    talk = limit(limit(conversation(SINGLE), "a.2", 0), "b.1", 0)
     talk.send("a.2 basic.consume q tag=t &", "b.1 basic.consume q tag=t")
     talk.see("a.2", "basic.consume-ok", consumer_tag="t")
     talk.see("b.1", "basic.consume-ok", consumer_tag="t").rest().send("c.1 basic.publish q body=m1")
@@ -198,7 +198,7 @@ def test_messages_of_two_channels_may_have_had_their_turns_in_either_order() -> 
 
 def with_a_backlog() -> Conversation:
     """The active consumer was cancelled, and the queue did not hand its successor what was ready."""
-    talk = limit(conversation(f"durable {SEAT}", "rabbitmq-3"), "a.1", 1)
+    talk = limit(conversation(f"durable {SINGLE}", "rabbitmq-3"), "a.1", 1)
     consume(consume(talk, "a.1", "t"), "b.1", "u")
     talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
     talk.send("c.1 basic.publish q body=m2").rest()
@@ -227,7 +227,7 @@ def test_a_queue_that_left_its_backlog_may_crash() -> None:
 @pytest.mark.known_defects
 def test_a_backlog_may_be_left_unseen_where_the_limit_of_the_channel_is_lifted() -> None:
     """By QOS-010 u, at its channel's limit, has room in fact; so neither known defect shows until the crash."""
-    talk = limit(limit(conversation(f"durable {SEAT}", "rabbitmq-3"), "a.1", "1 global"), "a.1", 1)
+    talk = limit(limit(conversation(f"durable {SINGLE}", "rabbitmq-3"), "a.1", "1 global"), "a.1", 1)
     consume(consume(talk, "a.1", "t"), "a.1", "u")
     talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
     talk.send("c.1 basic.publish q body=m2").rest()

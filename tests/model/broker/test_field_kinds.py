@@ -44,7 +44,7 @@ def state() -> tuple[Broker, dict[str, Any]]:
         Consumer(tag, ("a", 1), each, False, 1) for tag, each in (("s", queue), ("t", shared), ("u", shared))
     )
     gone = Consumer("gone", ("a", 1), queue, False, 1)
-    queue.seat.holder, queue.seat.former = first, gone
+    queue.active.consumer, queue.active.previous = first, gone
     queue.consumers, shared.consumers = [first], [second, third]
     queue.messages, queue.log = deque([message]), [Message(content, "", "q", 1)]
     queue.unproven = {message: None}
@@ -70,7 +70,7 @@ def state() -> tuple[Broker, dict[str, Any]]:
     policy, user = Policy("q"), User("u", "p")
     broker.policies["/", "p"], broker.users["u"] = policy, user
     records = (
-        broker, deadline, expected.due, content, method, message, queue, queue.seat, second, dropping, publication,
+        broker, deadline, expected.due, content, method, message, queue, queue.active, second, dropping, publication,
         publication.routes, ruling, channel.transaction, expected, get, lost, channel, channel.unacknowledged[1],
         channel.timed_out[2], channel.assembly, connection, binding, exchange, policy, user,
     )  # fmt: skip

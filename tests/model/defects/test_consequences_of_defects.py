@@ -83,7 +83,7 @@ def test_a_queue_takes_back_once_more_what_it_still_counts_for_a_channel_that_en
 
 
 @pytest.mark.parametrize(("active", "left"), [("", 0), ("b.1 basic.consume q tag=s", 2)])
-def test_who_only_waits_for_the_seat_is_handed_nothing_before_its_channel_crashes(active: str, left: int) -> None:
+def test_who_only_waits_to_become_active_is_handed_nothing_before_its_channel_crashes(active: str, left: int) -> None:
     plan = planned(
         "a.1 queue.declare q", "a.1 basic.get q", "b.1 queue.delete q",
         "b.1 queue.declare q durable x-single-active-consumer=true", "b.1 basic.qos 1", *([active] if active else []),
@@ -121,7 +121,7 @@ def test_what_a_dropped_consumer_was_handed_may_be_in_front_of_what_the_next_one
 
 
 @pytest.mark.parametrize("at_rest", [False, True])
-def test_messages_may_be_on_their_way_to_who_gives_up_the_seat(at_rest: bool) -> None:
+def test_messages_may_be_on_their_way_to_the_previous_active_consumer(at_rest: bool) -> None:
     """So the queue counts them no more, until all is at rest."""
     talk = declared("quorum x-single-active-consumer=true", dialect="rabbitmq-4.0")
     talk.send("c.1 confirm.select").see("c.1", "confirm.select-ok").rest()
@@ -163,7 +163,7 @@ def test_a_commit_refuses_for_the_stream_that_it_publishes_to_first(
 
 @pytest.mark.parametrize("crossing", [False, True])
 def test_a_publish_that_crosses_what_makes_room_crashes_the_queue_with_a_backlog(crossing: bool) -> None:
-    """u has the seat of t since, is not handed m2, and has room once the limit of its channel is lifted."""
+    """u is the active consumer after t, is not handed m2, and has room once the limit of its channel is lifted."""
     broker = planned(
         "a.1 queue.declare q durable x-single-active-consumer=true", "a.1 basic.qos 1", "a.1 basic.consume q tag=t",
         "a.1 basic.qos 1 global", "a.1 basic.consume q tag=u", "b.1 basic.publish q body=m1",

@@ -36,12 +36,12 @@ def input_of(command: Command) -> Method:
 
 
 #: For each known defect a way to it: commands that are answered, then one line in flight after the other.
-_SEAT = "a.1 queue.declare q durable x-single-active-consumer=true"
-_QUORUM_SEAT = f"{_SEAT} x-queue-type=quorum"
+_SINGLE = "a.1 queue.declare q durable x-single-active-consumer=true"
+_QUORUM_SINGLE = f"{_SINGLE} x-queue-type=quorum"
 _TIMED = "a.1 queue.declare q durable x-queue-type=quorum x-consumer-timeout=500"
 WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "cancel-leaves-backlog": (
-        (_SEAT, "a.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u",
+        (_SINGLE, "a.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u",
          "b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2"),
         ("a.1 basic.cancel t",),
     ),
@@ -60,39 +60,39 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("a.1 basic.consume amq.rabbitmq.reply-to tag=r no-ack", "b.1 tx.select"),
         ("b.1 basic.publish amq.rabbitmq.reply-to.0000000000000000000001 body=reply",),
     ),
-    "returned-seat-stays-empty": (
-        (_QUORUM_SEAT, "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1",
+    "return-activates-nobody": (
+        (_QUORUM_SINGLE, "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1",
          "b.1 basic.consume q tag=u x-priority=1"),
         ("a.1 basic.nack 1 requeue",),
     ),
-    "left-seat-starves": (
-        (_QUORUM_SEAT, "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1",
+    "quiescing-consumer-starves": (
+        (_QUORUM_SINGLE, "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1",
          "b.1 basic.consume q tag=u x-priority=1", "b.1 basic.cancel u"),
         ("b.1 basic.publish q body=m2",),
     ),
-    "closed-seat-keeps-messages": (
-        (_QUORUM_SEAT, "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=v",
+    "closed-consumer-keeps-messages": (
+        (_QUORUM_SINGLE, "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=v",
          "a.1 basic.consume q tag=u x-priority=10"),
         ("a.1 channel.close",),
     ),
     "consumer-of-same-tag-waits-on": (
-        (_QUORUM_SEAT, "b.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u",
+        (_QUORUM_SINGLE, "b.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u",
          "b.1 basic.publish q body=m1", "a.1 basic.cancel t", "a.1 basic.consume q tag=t", "a.1 basic.cancel t",
          "c.1 basic.consume q tag=v", "b.1 basic.publish q body=m2", "b.1 basic.publish q body=m3"),
         ("b.1 basic.cancel u",),
     ),
-    "heir-keeps-seat": (
-        (_QUORUM_SEAT, "b.1 channel.open", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1",
+    "consumer-of-same-tag-stays-active": (
+        (_QUORUM_SINGLE, "b.1 channel.open", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1",
          "a.1 basic.cancel t", "a.1 basic.consume q tag=t", "c.1 basic.consume q tag=u x-priority=1"),
         ("b.1 basic.publish q body=m2",),
     ),
     "takeover-forgets-deliveries": (
-        (_QUORUM_SEAT, "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u x-priority=1",
+        (_QUORUM_SINGLE, "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u x-priority=1",
          "b.1 basic.publish q body=m1", "b.1 basic.cancel u", "b.1 basic.consume q tag=u x-priority=1"),
         ("b.1 channel.close",),
     ),
     "consumer-of-same-tag-never-active": (
-        (_QUORUM_SEAT, "b.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u",
+        (_QUORUM_SINGLE, "b.1 basic.qos 1", "a.1 basic.consume q tag=t", "b.1 basic.consume q tag=u",
          "b.1 basic.publish q body=m1", "a.1 basic.cancel t", "a.1 basic.consume q tag=t",
          "b.1 basic.publish q body=m2", "b.1 basic.publish q body=m3"),
         ("b.1 basic.cancel u",),
@@ -344,7 +344,7 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("a.1 basic.reject 1",),
     ),
     "late-requeue-resumes-consumer": (
-        (f"{_QUORUM_SEAT} x-consumer-timeout=500", "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=c",
+        (f"{_QUORUM_SINGLE} x-consumer-timeout=500", "b.1 basic.publish q body=m1", "a.1 basic.consume q tag=c",
          "broker clock.wait 600"),
         ("a.1 basic.reject 1 requeue",),
     ),
@@ -363,7 +363,7 @@ WAYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("a.1 basic.reject 1 requeue",),
     ),
     "two-active-consumers-after-timeout": (
-        (_QUORUM_SEAT, "a.1 basic.qos 2", "a.1 basic.consume q tag=c x-consumer-timeout=500", "b.1 basic.qos 1",
+        (_QUORUM_SINGLE, "a.1 basic.qos 2", "a.1 basic.consume q tag=c x-consumer-timeout=500", "b.1 basic.qos 1",
          "b.1 basic.consume q tag=d", "b.1 basic.publish q body=m1", "broker clock.wait 300",
          "b.1 basic.publish q body=m2", "broker clock.wait 300", "b.1 basic.publish q body=m3"),
         ("a.1 basic.ack 1",),

@@ -17,7 +17,7 @@ from amqpspec.model.promises.dialects import dialect_named
 
 AWAKE = reduce(Hooks.with_awake, (guest.name for guest in GUESTS), Hooks(GUESTS))
 
-#: A bit of all that guests look at: limits, tags that are used again, seats, streams, times, deletions.
+#: A bit of all that guests look at: limits, tags that are used again, active consumers, streams, times, deletions.
 COMMANDS = (
     "a.1 queue.declare q", "a.1 queue.declare w durable x-queue-type=quorum x-max-length=2 x-delivery-limit=2",
     "a.1 queue.declare s durable x-queue-type=stream", "a.1 queue.declare p x-max-priority=3",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.model.broker.test_dispatch import SEAT, consume, conversation, limit
+from tests.model.broker.test_dispatch import SINGLE, consume, conversation, limit
 
 
 @pytest.mark.known_defects
 def test_what_is_given_back_wakes_a_backlog_that_a_later_message_had_overtaken() -> None:
-    talk = consume(limit(conversation(f"durable {SEAT}", "rabbitmq-3"), "a.1", 2), "a.1", "t")
+    talk = consume(limit(conversation(f"durable {SINGLE}", "rabbitmq-3"), "a.1", 2), "a.1", "t")
     talk.send("b.1 confirm.select").see("b.1", "confirm.select-ok").rest()
     for number in range(1, 6):
         talk.send(f"b.1 basic.publish q body=m{number}").confirm("b.1", number)

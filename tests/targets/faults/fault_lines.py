@@ -648,20 +648,20 @@ LINES: dict[str, str] = {
         a.1 basic.publish q body=m2
         a.2 channel.close
     """,
-    "seat-taken-at-once": """
+    "takeover-at-once": """
         a.1 queue.declare q durable x-queue-type=quorum x-single-active-consumer=true
         a.1 basic.consume q tag=t
         a.1 basic.publish q body=m1
         a.1 basic.consume q tag=u x-priority=1
         a.1 basic.publish q body=m2
     """,
-    "seat-never-taken-over": """
+    "takeover-never": """
         a.1 queue.declare q durable x-queue-type=quorum x-single-active-consumer=true
         a.1 basic.consume q tag=t
         a.1 basic.consume q tag=u x-priority=1
         a.1 basic.publish q body=m1
     """,
-    "classic-seat-taken-over": """
+    "classic-takeover": """
         a.1 queue.declare q x-single-active-consumer=true
         a.1 basic.consume q tag=t
         a.1 basic.consume q tag=u x-priority=1

@@ -184,7 +184,7 @@ TIMEOUT_LINES: dict[str, str] = {
         broker clock.wait 2900
     """,
     "timed-out-consumer-served": f"{_TIMED_OUT}\n        a.1 basic.publish q body=m2",
-    "timed-out-keeps-seat": _HANDED_ON.replace("type=quorum", "type=quorum x-single-active-consumer=true"),
+    "timed-out-stays-active": _HANDED_ON.replace("type=quorum", "type=quorum x-single-active-consumer=true"),
     "timed-out-tag-kept": f"""
         {_TIMED_OUT}
         a.1 basic.cancel c

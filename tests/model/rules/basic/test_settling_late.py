@@ -1,4 +1,4 @@
-"""What has timed out and what has not, settled together; and closes, counts and seats beside that (area TIMEOUT)."""
+"""What has timed out and what has not, settled together; closes, counts and active consumers then (area TIMEOUT)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from amqpspec.model.protocol.methods import Content, Table
 from tests.model.timed_client import QUORUM, Timed
 
 SECOND = "x-consumer-timeout=1000"
-SEAT = f"{QUORUM} x-single-active-consumer=true"
+SINGLE = f"{QUORUM} x-single-active-consumer=true"
 
 
 def held_by_another(other: str) -> Timed:
-    """c has timed out; one of lower priority on its channel has the seat and the message."""
-    timed = Timed(SEAT).hold(SECOND).cancelled(2.1).count(2.2, 1)
+    """c has timed out; one of lower priority on its channel is active, and holds the message."""
+    timed = Timed(SINGLE).hold(SECOND).cancelled(2.1).count(2.2, 1)
     return timed.consume(2.3, f"{SECOND} x-priority=-1", tag=other).redeliver(2.32, 2, tag=other).rest()
 
 
@@ -69,11 +69,11 @@ def test_what_times_out_on_a_channel_that_waits_for_the_answer_to_its_close_has_
     assert taken_over("x-consumer-timeout=30000", timed_out) == ["QUORUM-002"]
 
 
-def test_a_timeout_brings_back_what_the_seat_of_a_closed_channel_kept() -> None:
-    """c is to leave its seat to d when its channel ends; when d ends as well the message is handed to what is left of
-    it, and comes back when its time is up.
+def test_a_timeout_brings_back_what_an_active_consumer_of_a_closed_channel_kept() -> None:
+    """d waits to take over from c when the channel of c ends; when d ends as well the message is handed to what is left
+    of c, and comes back when its time is up.
     """
-    timed = Timed(SEAT).hold(SECOND).consume(1.1, "x-priority=1", tag="d", on="b").rest()
+    timed = Timed(SINGLE).hold(SECOND).consume(1.1, "x-priority=1", tag="d", on="b").rest()
     timed.send(1.2, "a.1 channel.close").see(1.21, "channel.close-ok")
     returned = {"headers": {"x-delivery-count": 1, "x-acquired-count": 1}}
     timed.deliver_with(1.22, 1, returned, tag="d", on="b").rest()
@@ -86,7 +86,7 @@ def test_a_timeout_brings_back_what_the_seat_of_a_closed_channel_kept() -> None:
     timed.consume(2.7, tag="e")
     kept = {"headers": {"x-delivery-count": 2, "x-acquired-count": 3}}
     timed.deliver_with(2.72, 1, kept, tag="e").rest()
-    assert timed.defect == "closed-seat-keeps-messages"
+    assert timed.defect == "closed-consumer-keeps-messages"
 
 
 def test_a_quorum_queue_that_is_slow_to_tell_its_numbers_has_none() -> None:

@@ -69,7 +69,7 @@ def test_what_is_recalled_and_confirmed_may_be_away_all_the_same() -> None:
 
 
 @pytest.mark.known_defects
-def test_who_waits_for_the_seat_is_not_taken_for_one_that_is_counted_yet() -> None:
+def test_who_waits_to_become_active_is_not_taken_for_one_that_is_counted_yet() -> None:
     """A cancelled consumer settles what it holds: the queue may count it once more, and once again."""
     talk = Conversation().send("e.1 queue.declare q durable x-queue-type=quorum x-single-active-consumer=true")
     talk.see("e.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
@@ -139,7 +139,7 @@ def test_what_a_dying_channel_takes_without_acknowledging_is_gone(no_ack: bool) 
 
 
 def left_empty() -> Conversation:
-    """4.0: a.1 has given back what it held, and left its seat to a.2, which does not take it; b.1 waits as well."""
+    """4.0: a.1 has given back what it held, and a.2, which is next, does not become active; b.1 waits as well."""
     options = "durable x-queue-type=quorum x-single-active-consumer=true"
     talk = Conversation("rabbitmq-4.0").send(f"c.1 queue.declare q {options}")
     talk.see("c.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
@@ -149,7 +149,7 @@ def left_empty() -> Conversation:
         talk.send(f"{channel} basic.consume q tag=u x-priority=1")
         talk.see(channel, "basic.consume-ok", consumer_tag="u").rest()
     talk.send("a.1 basic.nack 1 requeue").rest()
-    assert talk.failure.defect == "returned-seat-stays-empty"
+    assert talk.failure.defect == "return-activates-nobody"
     return talk
 
 
@@ -170,7 +170,7 @@ def cancelled() -> Conversation:
 @pytest.mark.known_defects
 @pytest.mark.parametrize("end", [closed, one_after_another, cancelled])
 @pytest.mark.parametrize(("times", "further"), [(1, []), (2, []), (4, [""])])
-def test_who_takes_a_seat_that_was_left_empty_may_end_before_anybody_sees_it(
+def test_who_becomes_active_where_nobody_was_may_end_before_anybody_sees_it(
     end: Callable[[], Conversation], times: int, further: list[str]
 ) -> None:
     """More often than there were those who end nobody was handed the message."""
@@ -179,4 +179,4 @@ def test_who_takes_a_seat_that_was_left_empty_may_end_before_anybody_sees_it(
         properties={"headers": {"x-delivery-count": times}},
     )  # fmt: skip
     defects = [failure.defect for failure in talk.rest().acceptor.failures]
-    assert defects == ["returned-seat-stays-empty", *further]
+    assert defects == ["return-activates-nobody", *further]

@@ -13,7 +13,7 @@ SECOND = "x-consumer-timeout=1000"
 RESUMED = {
     "TIMEOUT-016": "late-ack-resumes-consumer",
     "TIMEOUT-017": "late-reject-resumes-consumer",
-    "TIMEOUT-018": "",  # of no version: that of one is which there are others beside, or which has a seat
+    "TIMEOUT-018": "",  # of no version: that of one is which there are others beside, or which is the active consumer
 }
 
 
@@ -183,7 +183,7 @@ def test_its_tag_may_be_used_again_at_once() -> None:
     assert (again.blamed, again.defect) == ("TIMEOUT-030", "timed-out-tag-stays-in-use")
 
 
-def test_the_seat_of_a_single_active_consumer_is_given_on() -> None:
+def test_another_one_follows_a_single_active_consumer() -> None:
     queue = f"{QUORUM} x-single-active-consumer=true"
 
     def waiting() -> Timed:

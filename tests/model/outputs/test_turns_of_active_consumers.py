@@ -1,4 +1,4 @@
-"""Whom a queue with a single active consumer may serve while the seat goes from one to another."""
+"""Whom a queue with a single active consumer may serve while one consumer follows another as the active one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.model.timed_client import QUORUM, Timed
 SINGLE = "x-single-active-consumer=true"
 
 
-def test_who_holds_nothing_gives_up_the_seat_though_deliveries_were_on_their_way() -> None:
+def test_an_active_consumer_that_holds_nothing_is_followed_though_deliveries_were_on_their_way() -> None:
     timed = Timed(f"{QUORUM} {SINGLE}").publish(0.2).count(0.3, 1)
     timed.send(0.4, "a.1 basic.consume q tag=c no-ack").send(0.41, "b.1 basic.consume q tag=d x-priority=10")
     timed.see(0.42, "basic.consume-ok", on="b", consumer_tag="d").see(0.42, "basic.consume-ok", consumer_tag="c")

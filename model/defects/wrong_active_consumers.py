@@ -1,5 +1,5 @@
-"""The seat of a single active consumer that stays empty, or is with the wrong one, on a quorum queue: what comes of it
-where consumers are not in their places (`model.defects.waiting_consumers`).
+"""A quorum queue with a single active consumer that has no active one, or the wrong one: what comes of it where
+consumers are not in their places (`model.defects.waiting_consumers`).
 
 Such a queue hands its messages to nobody, or to a client's channel that is gone. So it owes nothing from then on
 (`model.defects.stalled_queues`).
@@ -22,7 +22,15 @@ from amqpspec.model.broker.internal_events import (
 )
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.defects.stalled_queues import is_stalled, stall, stalled_before
-from amqpspec.model.defects.waiting_consumers import NAME, Why, is_merged_with, kept, memory_of, places_of, seats
+from amqpspec.model.defects.waiting_consumers import (
+    NAME,
+    Why,
+    is_merged_with,
+    kept,
+    memory_of,
+    places_of,
+    with_single_active,
+)
 from amqpspec.model.judging.known_defect import ANY_NUMBER, DefectTransition
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -39,37 +47,37 @@ _ANY = (*_ENDS, *_RETURNS, *OFTEN_WRONG, "basic.publish", "basic.cancel-ok")
 _TEARDOWNS = (ChannelCrash, ConnectionTeardown)
 
 
-# ---------------------------------------------------------------------------- a seat that is left for somebody
+# ------------------------------------------------------------------------------------ a quiescing active consumer
 
 
-def _left_on(broker: Broker, method: Method) -> list[Queue]:
-    """Queues whose active consumer is to leave its seat, and has deliveries on the frame's channel."""
+def _quiescing_on(broker: Broker, method: Method) -> list[Queue]:
+    """Queues whose active consumer is quiescing, and has deliveries on the frame's channel."""
     channel = broker.channels.get((method.connection, method.channel))
     held = list(channel.unacknowledged.values()) if channel is not None else []
     return [
         queue
-        for queue in seats(broker)
-        if queue.seat.is_being_left and any(entry.consumer is queue.seat.holder for entry in held)
+        for queue in with_single_active(broker)
+        if queue.active.is_quiescing and any(entry.consumer is queue.active.consumer for entry in held)
     ]
 
 
-def _leave_without_successor(broker: Broker, method: Method) -> None:
-    left = _left_on(broker, method)
+def _activate_nobody(broker: Broker, method: Method) -> None:
+    quiescing = _quiescing_on(broker, method)
     process(broker, method)
-    stall(broker, [queue for queue in left if not queue.seat.is_being_left])
+    stall(broker, [queue for queue in quiescing if not queue.active.is_quiescing])
 
 
 def _may_outstay(broker: Broker, event: Method | Teardown) -> bool:
     return any(
-        (queue.seat.is_being_left and any(each.channel[0] == event.connection for each in queue.consumers))
+        (queue.active.is_quiescing and any(each.channel[0] == event.connection for each in queue.consumers))
         or places_of(broker, queue).has_outstayed
         or _successor(broker, queue) is not None
-        for queue in seats(broker)
+        for queue in with_single_active(broker)
     )
 
 
 def _outstayed(broker: Broker) -> list[Queue]:
-    return [queue for queue in seats(broker) if places_of(broker, queue).has_outstayed]
+    return [queue for queue in with_single_active(broker) if places_of(broker, queue).has_outstayed]
 
 
 def _successor(broker: Broker, queue: Queue) -> Consumer | None:
@@ -77,35 +85,35 @@ def _successor(broker: Broker, queue: Queue) -> Consumer | None:
     return claim[0] if claim is not None and claim[1] is Why.SUCCESSOR else None
 
 
-def _go_on_leaving(broker: Broker, event: Method | Teardown) -> None:
+def _go_on_quiescing(broker: Broker, event: Method | Teardown) -> None:
     """4.0: nobody follows when it gives back the last of what it holds (rabbit_fifo:return)."""
     outstayed = _outstayed(broker)
-    holders = [queue.seat.holder for queue in outstayed]
+    active = [queue.active.consumer for queue in outstayed]
     _follow(broker)
     process(broker, event)
     _follow(broker)
     stall(broker, _outstayed(broker))
-    if isinstance(event, Method) and event.name in _RETURNS and not broker.dialect.quorum_return_frees_seat:
-        seated = zip(outstayed, holders, strict=True)
-        stall(broker, [queue for queue, holder in seated if holder in queue.consumers])
+    if isinstance(event, Method) and event.name in _RETURNS and not broker.dialect.quorum_takeover_after_return:
+        pairs = zip(outstayed, active, strict=True)
+        stall(broker, [queue for queue, consumer in pairs if consumer in queue.consumers])
 
 
 def _follow(broker: Broker) -> None:
-    """Who has followed one that ought to have stayed has the seat."""
-    for queue in seats(broker):
+    """Who has followed one that ought to have stayed is the active consumer."""
+    for queue in with_single_active(broker):
         successor = _successor(broker, queue)
         if successor is not None:
-            queue.seat.holder, kept(broker, queue).claimant = successor, None
-            queue.seat.reason = "SAC-004"
+            queue.active.consumer, kept(broker, queue).claimant = successor, None
+            queue.active.reason = "SAC-004"
             broker.refresh(queue)
 
 
-# ----------------------------------------------------------------------------------- a seat that is another one's
+# ------------------------------------------------------------------------------------ another consumer is active
 
 
 def _claimed(broker: Broker, why: Why) -> list[Queue]:
-    """Queues whose seat is that one's, by a defect of this kind."""
-    awake = (queue for queue in seats(broker) if not is_stalled(broker, queue))
+    """Queues of which the claimant is the active consumer, by a defect of this kind."""
+    awake = (queue for queue in with_single_active(broker) if not is_stalled(broker, queue))
     claims = ((queue, places_of(broker, queue).claimant) for queue in awake)
     return [
         queue
@@ -117,22 +125,22 @@ def _claimed(broker: Broker, why: Why) -> list[Queue]:
 
 def _may_claim(why: Why) -> Callable[[Broker, Input], bool]:
     def applies(broker: Broker, event: Input) -> bool:
-        return any(_is_possible(broker, event, queue, why) for queue in seats(broker))
+        return any(_is_possible(broker, event, queue, why) for queue in with_single_active(broker))
 
     return applies
 
 
 def _is_possible(broker: Broker, event: Input, queue: Queue, why: Why) -> bool:
-    """May the queue's seat be claimed after the next input?"""
-    seat, places = queue.seat, places_of(broker, queue)
+    """May the queue take another consumer for the active one after the next input?"""
+    active, places = queue.active, places_of(broker, queue)
     if why in places.gone.values() or (places.claimant is not None and places.claimant[1] is why):
         return True
     if why is Why.CLOSED:
-        is_leaving = seat.is_being_left or places.has_outstayed
-        return is_leaving and seat.holder is not None and seat.holder.channel[0] == lane_of(event)[0]
+        is_quiescing = active.is_quiescing or places.has_outstayed
+        return is_quiescing and active.consumer is not None and active.consumer.channel[0] == lane_of(event)[0]
     if why is Why.MERGED:
-        return seat.holder is not None and bool(former_consumers(broker, seat.holder))
-    waiting = (consumer for consumer in queue.consumers if consumer is not seat.holder)
+        return active.consumer is not None and bool(former_consumers(broker, active.consumer))
+    waiting = (consumer for consumer in queue.consumers if consumer is not active.consumer)
     return why is Why.SAME_TAG and any(former_consumers(broker, consumer) for consumer in waiting)
 
 
@@ -153,7 +161,7 @@ def _serve_nobody(why: Why) -> Callable[[Broker, Input], None]:
 
 def _hand_to_nobody(broker: Broker) -> None:
     """A consumer timeout may bring back what such a queue has handed to one that is gone, which has timed out then."""
-    for queue in seats(broker):
+    for queue in with_single_active(broker):
         gone = [each for each, why in places_of(broker, queue).gone.items() if why is Why.CLOSED]
         if is_stalled(broker, queue) and any(each.timeout <= LONGEST and not each.no_ack for each in gone):
             for message in queue.messages:
@@ -168,7 +176,7 @@ def _is_any_mixed_up(broker: Broker) -> bool:
     mixed_up = memory_of(broker).mixed_up
     if not mixed_up:
         return False
-    if any(not mixed_up.isdisjoint(queue.consumers) for queue in seats(broker)):
+    if any(not mixed_up.isdisjoint(queue.consumers) for queue in with_single_active(broker)):
         return True
     held = (entry for channel in broker.channels.values() for entry in channel.unacknowledged.values())
     return any(entry.consumer in mixed_up for entry in held)
@@ -212,24 +220,24 @@ def _lose_forgotten(broker: Broker, event: Method | Teardown) -> None:
 
 WAITING_DEFECTS: tuple[DefectTransition, ...] = (
     DefectTransition(
-        name="returned-seat-stays-empty",
+        name="return-activates-nobody",
         requirement="SAC-004",
         strength=Strength.PROMISED,
-        statement="When the active consumer gives back the last of what it holds, it leaves its seat to one of higher"
-        " priority, and that one does not take it.",
+        statement="When the active consumer gives back the last of what it holds, while one of higher priority waits,"
+        " that one does not become active, nor does any other.",
         source="rabbit_fifo:return does not call activate_next_consumer",
         dialects=("rabbitmq-4.0",),
         methods=_RETURNS,
         guest=NAME,
-        applies=lambda broker, method: bool(_left_on(broker, method)),
-        process=_leave_without_successor,
+        applies=lambda broker, method: bool(_quiescing_on(broker, method)),
+        process=_activate_nobody,
     ),
     DefectTransition(
-        name="left-seat-starves",
+        name="quiescing-consumer-starves",
         requirement="SAC-004",
         strength=Strength.PROMISED,
-        statement="When the consumer of higher priority ends before it took the seat, the active one is handed nothing"
-        " until it has settled everything; then another one of its priority may have the seat.",
+        statement="When the consumer of higher priority ends before it became active, the active one is handed nothing"
+        " until it has settled everything; then another one of its priority may become active.",
         source="rabbit_fifo:cancel_consumer of a waiting consumer leaves the active one quiescing",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         by_chance=True,
@@ -237,15 +245,15 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         internal_events=_TEARDOWNS,
         guest=NAME,
         applies=_may_outstay,
-        process=_go_on_leaving,
+        process=_go_on_quiescing,
     ),
     DefectTransition(
-        name="closed-seat-keeps-messages",
+        name="closed-consumer-keeps-messages",
         requirement="CHAN-016",
         strength=Strength.PROMISED,
-        statement="When the channel of an active consumer ends that was to leave its seat, and held messages, the queue"
-        " goes on to take it for one that waits. When its turn comes it has the seat, and the messages; nobody is"
-        " served.",
+        statement="When the channel of an active consumer ends while one of higher priority waits for it to settle its"
+        " messages, the queue goes on to take it for one that waits. When its turn comes it becomes active, and the"
+        " messages go to it; nobody is served.",
         source="v4.3.5 rabbit_fifo:return_one, update_or_remove_con: with the last message one that is quiescing is"
         " put among the waiting ones, and handle_down does not take it from there",
         dialects=("rabbitmq-4.3",),
@@ -262,7 +270,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         requirement="SAC-002",
         strength=Strength.PROMISED,
         statement="A waiting consumer that is cancelled, and whose channel holds deliveries of an earlier one with its"
-        " tag, goes on to wait. When its turn comes it has the seat, and nobody is served.",
+        " tag, goes on to wait. When its turn comes it becomes the active consumer, and nobody is served.",
         source="rabbit_fifo:cancel_consumer cancels the earlier one again, which is still among the queue's consumers",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         by_chance=True,
@@ -276,8 +284,8 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         name="consumer-of-same-tag-never-active",
         requirement="SAC-002",
         strength=Strength.PROMISED,
-        statement="A waiting consumer whose channel holds deliveries of a cancelled one with its tag takes the seat and"
-        " is handed nothing, and nobody else is.",
+        statement="A waiting consumer whose channel holds deliveries of a cancelled one with its tag becomes active"
+        " and is handed nothing, and nobody else is.",
         source="rabbit_fifo:activate_next_consumer keeps the status of the existing consumer, which is cancelled",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=_ANY,
@@ -287,11 +295,11 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         process=_serve_nobody(Why.SAME_TAG),
     ),
     DefectTransition(
-        name="heir-keeps-seat",
+        name="consumer-of-same-tag-stays-active",
         requirement="SAC-004",
         strength=Strength.PROMISED,
-        statement="An active consumer whose channel holds deliveries of a cancelled one with its tag does not leave its"
-        " seat to one of higher priority until these are settled; meanwhile nobody is served.",
+        statement="An active consumer whose channel holds deliveries of a cancelled one with its tag stays active when"
+        " one of higher priority comes, until these are settled; meanwhile nobody is served.",
         source="rabbit_fifo:merge_consumer keeps what the cancelled one holds, and activate_next_consumer waits for it",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         by_chance=True,
@@ -305,7 +313,7 @@ WAITING_DEFECTS: tuple[DefectTransition, ...] = (
         name="takeover-forgets-deliveries",
         requirement="CANCEL-016",
         strength=Strength.PROMISED,
-        statement="When a consumer takes the seat over at once from one of lower priority, the queue forgets what a"
+        statement="When a consumer takes over at once from an active one of lower priority, the queue forgets what a"
         " cancelled one with its tag still held: it is lost. To settle that settles what the new one holds.",
         source="rabbit_fifo:activate_next_consumer puts the new consumer in the place of the one with its key",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
