@@ -35,7 +35,8 @@ from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders, elect, highest, rests, service_is_unknown, was_on_its_way
 from amqpspec.model.broker.drops_in_doubt import forget_dropped, most_ready
-from amqpspec.model.broker.limits import own_limit_holds, shared_limit_holds, sharing, shown_by_waiting
+from amqpspec.model.broker.limits import own_limit_holds, shared_limit_holds, sharing
+from amqpspec.model.broker.limits_shown import shown_by_waiting
 from amqpspec.model.broker.message_order import note_all_left, note_left, put_new
 from amqpspec.model.broker.overflow import tell_publishers
 from amqpspec.model.broker.owed import PendingGet

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dispatch import service_is_unknown
-from amqpspec.model.broker.limits import suspected
+from amqpspec.model.broker.limits_shown import suspected
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.stream_log import missing_requirement

@@ -60,7 +60,8 @@ from amqpspec.model.broker.dead_letter_headers import EXPIRED, is_first_here, is
 from amqpspec.model.broker.dead_letter_headers import shown_by as shown_by_dead_letter
 from amqpspec.model.broker.delivery_timeouts import begin_delivery, spare
 from amqpspec.model.broker.hooks import first_answer
-from amqpspec.model.broker.limits import broken_by_delivery, note_delivery, nothing_was_got, shown_by_delivery
+from amqpspec.model.broker.limits import note_delivery, nothing_was_got
+from amqpspec.model.broker.limits_shown import broken_by_delivery, shown_by_delivery
 from amqpspec.model.broker.message_order import priority_requirement, shows_priority
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import UNKNOWN_TAG, Consumer, Message, Queue

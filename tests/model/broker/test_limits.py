@@ -8,7 +8,8 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.limits import broken_by_delivery, counted, shown_by_waiting
+from amqpspec.model.broker.limits import counted
+from amqpspec.model.broker.limits_shown import broken_by_delivery, shown_by_waiting
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.outputs.debts import debts
 from amqpspec.model.promises.dialects import dialect_named
