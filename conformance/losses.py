@@ -84,11 +84,13 @@ class Losses:
         under_way: Iterable[str] = (),
         *,
         is_ended: bool = False,
+        is_tried: bool = True,
         over: int = 0,
     ) -> Failure:
         """The target was lost. `sequence`: which does it, where that is known, by itself and by these commands.
 
-        `log`: the last that the target wrote. `under_way`: names of sequences, where it is not known which did it.
+        `log`: the last that the target wrote. `under_way`: names of sequences, where it is not known which did it;
+        `is_tried`: these were carried out one by one, to find that out.
         `is_ended`: it was served after all commands, and no more once connections were closed and queues deleted.
         `over`: how many sequences of the run are over.
         """
@@ -99,7 +101,8 @@ class Losses:
         if names:
             more = len(names) - MOST_NAMES
             listed = [*names[:MOST_NAMES], *([f"{more} more"] if more > 0 else [])]
-            said.insert(0, f"under way: {', '.join(listed)}; carried out one by one, none of them does it again")
+            tried = "; carried out one by one, none of them does it again" if is_tried else ""
+            said.insert(0, f"under way: {', '.join(listed)}{tried}")
         failure = Failure(
             SERVES_ON,
             Shape.MISSING,

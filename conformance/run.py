@@ -34,7 +34,7 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.targets.brokers.health import not_served
 from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
-from amqpspec.targets.errors import ServesNoMore, TargetError, TargetUnreachable
+from amqpspec.targets.errors import OperatorError, ServesNoMore, TargetError, TargetUnreachable
 
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
@@ -176,8 +176,16 @@ class Runner:
         self._record.findings.leave_the_rest()
 
     def _start_again(self, error: TargetError) -> tuple[str, ...]:
-        """Gives the last that the target had written, on which nothing is left any more."""
-        log = self._in_use.start_again(error)
+        """Gives the last that the target had written, on which nothing is left any more. Where nobody can start it
+        again the run ends, and says that it was lost.
+        """
+        try:
+            log = self._in_use.start_again(error)
+        except TargetError as final:
+            if not isinstance(final, OperatorError):
+                busy = [each.name for each in self._record.under_way.busy]
+                self._record.losses.note(str(error), (), None, under_way=busy, is_tried=False)
+            raise
         self._record.left_behind.clear()
         return log
 

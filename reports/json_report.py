@@ -140,6 +140,12 @@ def _failure(found: FoundFailure, as_known: bool) -> dict[str, Any]:
     }
 
 
-def render_json(result: RunResult) -> str:
-    """The report as text. Pure ASCII, since what a broker sent need not be proper text."""
-    return json.dumps(report_object(result), indent=2) + "\n"
+def render_json(result: RunResult, ended_with: int | None = None) -> str:
+    """The report as text. Pure ASCII, since what a broker sent need not be proper text.
+
+    `ended_with`: the exit code of a run that a signal has ended.
+    """
+    report = report_object(result)
+    if ended_with is not None:
+        report["exit_code"] = ended_with
+    return json.dumps(report, indent=2) + "\n"

@@ -2,7 +2,7 @@
 
 They measure the suite as the faulty ones do (`targets.faults`): it must find nothing wrong with them, and a profile
 must tell what each does. A variant is the embedded broker that serves the text with that value of the choice; it is
-named after both: `amqpspec run embedded:immediate=refused --dialect amqp-0-9-1`. `embedded:otherwise` has them all.
+named after both: `amqpspec run embedded:immediate=returned --dialect amqp-0-9-1`. `embedded:otherwise` has them all.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -26,6 +26,17 @@ def require_writable(path: Path) -> None:
             path.unlink()
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def require_apart(paths: Iterable[Path], may_be_alike: Path | None = None) -> None:
+    """Raises `UsageError` where two of them are one file; one may be named twice, as it is read and then written."""
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        if path.exists() and not path.is_file():
+            continue  # such as /dev/null, which bears it
+        other = seen.setdefault(path.resolve(), path)
+        if other is not path and other is not may_be_alike:
+            raise UsageError(f"{path}: this file would be written twice, or over what is read; each needs its own name")
 
 
 @contextmanager

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,17 +13,20 @@ from pathlib import Path
 
 from rich.console import Console
 
+from amqpspec.command_line.exit_codes import INTERRUPTED, TERMINATED
 from amqpspec.command_line.options import DEFAULT_SEQUENCES, available_processors, random_seed
-from amqpspec.command_line.output_files import heard_or_not, held, require_writable, write
+from amqpspec.command_line.output_files import heard_or_not, held, require_apart, require_writable, write
+from amqpspec.command_line.run_outputs import print_result, write_reports
 from amqpspec.command_line.several_targets import run_each
 from amqpspec.command_line.targets import StartedTarget
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import with_ladders
+from amqpspec.conformance.interruption import Terminated
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.machine import THEMES, themes_for
 from amqpspec.conformance.traces.extras import needed_for
-from amqpspec.conformance.traces.trace import TraceError, TraceWriter, jsonl_to_parquet, read_trace
+from amqpspec.conformance.traces.trace import TraceError, TraceWriter, read_trace
 from amqpspec.conformance.verdicts.deviations import (
     Deviation,
     excuses,
@@ -37,11 +38,11 @@ from amqpspec.conformance.verdicts.deviations import (
 from amqpspec.conformance.verdicts.deviations_to_write import as_toml, deviations_of, update
 from amqpspec.conformance.verdicts.events import Event, Listener, RunFinished
 from amqpspec.conformance.verdicts.gate import Gate, excuse_of, through
-from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, TargetDescription
+from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription
 from amqpspec.conformance.workers import begin_loading
 from amqpspec.model.defects.known_defects import strength_of
 from amqpspec.model.promises.dialects import dialect_named
-from amqpspec.model.promises.registry import requirements, select
+from amqpspec.model.promises.registry import select
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
@@ -66,13 +67,19 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         raise UsageError("--update-deviations needs the file, by --deviations FILE")
     listed = read_deviations(options.deviations) if options.deviations else ()
     _make_directory(options.out)
-    for path in (
-        options.out / "trace.jsonl", options.html or options.out / "report.html",
-        options.json or options.out / "report.json", options.junit, options.markdown, options.badge, options.parquet,
-        options.write_deviations,
-    ):  # fmt: skip
-        if path is not None:
-            require_writable(path)
+    reports = [
+        path for path in (
+            options.html or options.out / "report.html", options.json or options.out / "report.json", options.junit,
+            options.markdown, options.badge, options.parquet,
+        ) if path is not None
+    ]  # fmt: skip
+    written = [options.out / "trace.jsonl", *reports, *filter(None, [options.write_deviations])]
+    for path in written:
+        require_writable(path)
+    require_apart([*written, *filter(None, [options.deviations])], may_be_alike=options.write_deviations)
+    if options.write_deviations and not options.deviations and _has_text(options.write_deviations):
+        what = "is there already, and would lose its reasons; give it by --deviations as well"
+        raise UsageError(f"--write-deviations {options.write_deviations}: {what}")
     if options.store:
         _require_store(options.store)
     if options.parquet:
@@ -91,6 +98,8 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
     with ExitStack() as stack:
         stack.enter_context(_kept_for_later(finished, broken))
         stack.enter_context(held(options.out))
+        for path in reports:
+            path.unlink(missing_ok=True)  # what a run before has written says nothing of this one
         if wanted.jobs > 1:
             begin_loading()
         started = stack.enter_context(StartedTarget(options, apart=wanted.jobs > 1))
@@ -123,15 +132,16 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
     if finished.result is None:
         raise interrupt or AssertionError("a run tells its result")
     result = _judged(_with_ladders(finished.result, options), listed, options)
-    _write_reports(result, options)
+    write_reports(result, options, None if interrupt is None else _exit_code_of(interrupt))
     if options.store:
         _add_to_store(options)
     if interrupt is not None:
+        print(f"amqpspec: what was found till then: {options.html or options.out / 'report.html'}", file=sys.stderr)
         raise interrupt
     if broken:
         raise broken[0]
     with heard_or_not():
-        _print(result, options, console)
+        print_result(result, options, console)
         for problem in result.problems:
             print(f"amqpspec: {options.deviations}: {problem}", file=sys.stderr)
         if options.update_deviations:
@@ -175,7 +185,9 @@ def _judged(result: RunResult, listed: Sequence[Deviation], options: argparse.Na
     result = with_deviations(result, listed)
     if options.deviations and result.lost is None:
         result = with_problems(result, listed, date.today())
-    if options.write_deviations:
+    if options.write_deviations and result.lost is not None:
+        print(f"amqpspec: {options.write_deviations} is as it was: the run is not complete", file=sys.stderr)
+    elif options.write_deviations:
         missing = deviations_of(result, date.today())
         kept = [each for each in listed if problem_of(each, result, date.today()) is None]
         write(options.write_deviations, as_toml([*kept, *missing]))
@@ -199,6 +211,10 @@ def fails_the_run(
 def _jobs(target: str | None) -> int:
     """Sequences that this machine bears at one time: they wait for a broker, but for one that is in this process."""
     return available_processors() * (2 if target is None or target.startswith("embedded") else 3)
+
+
+def _has_text(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
 
 
 def _make_directory(directory: Path) -> None:
@@ -233,81 +249,11 @@ def _add_to_store(options: argparse.Namespace) -> None:
         print(f"amqpspec: the trace is not in the store: {problem}", file=sys.stderr)
 
 
-def _write_reports(result: RunResult, options: argparse.Namespace) -> None:
-    from amqpspec.reports.badge import render_badge
-    from amqpspec.reports.html import render_html
-    from amqpspec.reports.json_report import render_json
-    from amqpspec.reports.junit import render_junit
-    from amqpspec.reports.summary import render_summary
-
-    registry = requirements()
-    replays = {
-        found.failure.identity: f"amqpspec replay {shlex.quote(str(file))} {shlex.quote(_again_at(result, options))}"
-        for found, file in _command_files(result, options.out)
-    }
-    write(options.html or options.out / "report.html", render_html(result, registry, replays))
-    write(options.json or options.out / "report.json", render_json(result))
-    if options.junit:
-        write(options.junit, render_junit(result, registry))
-    if options.markdown:
-        write(options.markdown, render_summary(result))
-    if options.badge:
-        write(options.badge, render_badge(result))
-    if options.parquet:
-        try:
-            jsonl_to_parquet(options.out / "trace.jsonl", options.parquet)
-        except (TraceError, OSError) as error:
-            print(f"amqpspec: {options.parquet} was left out: {error}", file=sys.stderr)
-    _write_job_summary(result)
-    for former in (options.out / "failures").glob("*.amqp"):
-        former.unlink(missing_ok=True)  # of a run before, whose report is gone as well
-    for found, file in _command_files(result, options.out):
-        write(file, f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n")
+def _exit_code_of(interrupt: KeyboardInterrupt) -> int:
+    return TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
 
 
-def _write_job_summary(result: RunResult) -> None:
-    """Write the summary after what other steps of the job have written. Where it cannot be written, the run goes on."""
-    from amqpspec.reports.summary import render_summary
-
-    file = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not file:
-        return
-    try:
-        with Path(file).open("a", encoding="utf-8") as summary:
-            summary.write(render_summary(result))
-    except OSError as error:
-        print(f"amqpspec: the job summary was left out: {file}: {error.strerror}", file=sys.stderr)
 
 
-def _command_files(result: RunResult, directory: Path) -> Iterator[tuple[FoundFailure, Path]]:
-    """The failures whose commands are known, each with the file that they are kept in."""
-    for number, found in enumerate(result.failures, 1):
-        if found.commands:
-            yield found, directory / "failures" / f"{number:02}-{found.failure.requirement}.amqp"
 
 
-def _print(result: RunResult, options: argparse.Namespace, console: Console) -> None:
-    from amqpspec.reports.terminal import print_report, print_verdict
-
-    if options.quiet:
-        print_verdict(console, result)
-        return
-    print_report(console, result, requirements(), list(_next_steps(result, options)))
-    console.print(f"report: {options.html or options.out / 'report.html'}   trace: {options.out / 'trace.jsonl'}")
-
-
-def _again_at(result: RunResult, options: argparse.Namespace) -> str:
-    """The target as it is given again, without credentials."""
-    return options.target if "://" not in options.target else result.target.label
-
-
-def _next_steps(result: RunResult, options: argparse.Namespace) -> Iterator[str]:
-    """What the reader may do about the failures."""
-    target = _again_at(result, options)
-    files = _command_files(result, options.out)
-    if file := next((file for found, file in files if found.known is None and not result.is_as_known(found)), None):
-        yield f"see it again: amqpspec replay {file} {target}"
-    if result.fails and not options.deviations:
-        yield "accept what fails today: the same command with --write-deviations FILE"
-    if result.fails and not any(found.known is None and not result.is_as_known(found) for found in result.failures):
-        yield "hear of new failures only: --gate known"

@@ -67,8 +67,9 @@ class Findings:
         self._listeners = tuple(listeners)
 
     def note(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
-        """Commands of the sequence showed the failure. The first to show one count."""
-        if failure.identity not in self.found:
+        """Commands of the sequence showed the failure. Of several the fewest count: they take the least to shrink."""
+        known = self._shown_by.get(failure.identity)
+        if known is None or (len(commands) < len(known) and failure.identity not in self._shrunk):
             self._shown_by[failure.identity] = commands
             self._remember(failure, sequence, commands)
 

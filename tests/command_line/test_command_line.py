@@ -645,15 +645,19 @@ def test_an_interrupted_run_leaves_a_trace_its_reports_and_a_clean_broker(
     limits = ("--sequences", 0, "--only", "ACK", "--only", "QUEUE", "--only", "CANCEL", "--only", "C")
     if moment == "search":
         limits = ("--sequences", 5000, "--only", "ACK-001")
-    running = Process(tmp_path, "run", url(broker), *limits, "--out", "o")
+    written(tmp_path, "d.toml", "# mine\n")
+    listed = ("--deviations", "d.toml", "--write-deviations", "d.toml")
+    running = Process(tmp_path, "run", url(broker), *limits, "--out", "o", *listed)
     trace = tmp_path / "o" / "trace.jsonl"
     mark = b'"search 2"' if moment == "search" else b'"scenario ACK-002'
     running.wait_for(lambda: trace.exists() and mark in trace.read_bytes())
     outcome = running.interrupt(by)
     assert outcome.code == code
-    assert outcome.err == f"amqpspec: {said}\n"
+    found = f"amqpspec: what was found till then: {Path('o') / 'report.html'}\n"
+    assert outcome.err == f"amqpspec: d.toml is as it was: the run is not complete\n{found}amqpspec: {said}\n"
     report = json.loads((tmp_path / "o" / "report.json").read_text())
-    assert report["lost"].startswith("interrupted after ")
+    assert report["lost"].startswith("interrupted after ") and report["exit_code"] == code
+    assert (tmp_path / "d.toml").read_text() == "# mine\n"
     assert (tmp_path / "o" / "report.html").exists()
     assert len(list(read_trace(trace))) > 5
     assert amqpspec("check", "o").code in (0, 4)

@@ -90,3 +90,49 @@ def test_what_cannot_be_written_is_said_once(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "there").mkdir()
     write(tmp_path / "there", "text")
     assert capsys.readouterr().err.count("was left out") == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ("--json", "amqpspec-out/trace.jsonl"), ("--html", "report.xml"), ("--deviations", "report.xml"),
+])  # fmt: skip
+def test_each_output_has_a_file_of_its_own(
+    first: str, second: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "report.xml").touch()
+    assert main([*SHORT, "--junit", "report.xml", first, second]) == 2
+    assert "each needs its own name" in capsys.readouterr().err
+
+
+def test_reasons_that_somebody_has_written_are_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = '[[deviation]]\nidentity = "ACK-001|x|y"\nreason = "mine"\n'
+    (tmp_path / "d.toml").write_text(mine)
+    assert main([*SHORT, "--write-deviations", "d.toml"]) == 2
+    assert "give it by --deviations as well" in capsys.readouterr().err
+    assert (tmp_path / "d.toml").read_text() == mine
+
+
+def test_reports_of_a_run_before_do_not_speak_for_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*SHORT, "embedded:get-empty-with-messages", "--out", "o", "--junit", "j.xml"]) == 1
+    assert list((tmp_path / "o" / "failures").iterdir())
+    (tmp_path / "o" / "failures" / "mine.amqp").touch()
+    assert main([*SHORT, "amqp://localhost:1/", "--out", "o", "--junit", "j.xml"]) == 3
+    assert not (tmp_path / "o" / "report.json").exists() and not (tmp_path / "j.xml").exists()
+    assert main([*SHORT, "embedded", "--out", "o"]) == 0
+    assert [each.name for each in (tmp_path / "o" / "failures").iterdir()] == ["mine.amqp"]
+
+
+def test_a_failure_is_seen_again_in_the_dialect_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    target = "embedded:get-empty-with-messages"
+    assert main([*SHORT, target, "--dialect", "rabbitmq-4.0", "--out", "o o"]) == 1
+    again = f"amqpspec replay 'o o/failures/01-PUBLISH-002.amqp' {target} --dialect rabbitmq-4.0"
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"see it again: {again}" in said
+    assert again.replace("'", "&#39;") in (tmp_path / "o o" / "report.html").read_text()

@@ -70,7 +70,7 @@ class Broker:
 
 def a_run(
     directory: Path, ends_it: Callable[[TraceEvent], bool], *only: str, sequences: int = 0, most: int = 100,
-    before: float | None = None,
+    before: float | None = None, can_start_it: bool = True,
 ) -> tuple[RunResult, Broker, list[str]]:
     told: list[str] = []
 
@@ -81,12 +81,21 @@ def a_run(
     with ExitStack() as stack, TraceWriter(directory / "trace.jsonl") as trace:
         broker = Broker(stack, ends_it, most)
         options = RunOptions(only, 3, sequences, steps=8, gives_up=before is not None, before=before or 0.0)
-        result = Runner(broker.start_again(), trace, options, [listen], broker).run()
+        result = Runner(broker.start_again(), trace, options, [listen], broker if can_start_it else None).run()
     return result, broker, told
 
 
 def is_sent(method: str) -> Callable[[TraceEvent], bool]:
     return lambda event: event.name == method
+
+
+def test_a_loss_of_a_broker_that_somebody_else_started_ends_the_run_and_is_told_all_the_same(tmp_path: Path) -> None:
+    result, _, _ = a_run(tmp_path, is_sent("basic.recover"), "ACK-003", "RECOVER-003", can_start_it=False)
+    assert result.lost is not None and result.exit_code == 3
+    assert [found.failure.identity for found in result.failures] == [f"{SERVES_ON}|missing frame|an answer"]
+    verdicts = {each.id: each.verdict for each in result.requirements}
+    assert verdicts[SERVES_ON] is Verdict.FAIL
+    assert "one by one" not in "".join(result.failures[0].failure.state)
 
 
 def test_the_run_goes_on_and_names_the_sequence(tmp_path: Path) -> None:
@@ -241,7 +250,7 @@ def test_the_search_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_who_does_not_start_again_is_lost(tmp_path: Path) -> None:
     result, _, _ = a_run(tmp_path, is_sent("basic.recover"), "RECOVER-003", most=1)
     assert result.lost is not None and "it does not start" in result.lost
-    assert (result.failures, result.exit_code) == ((), 3)
+    assert ([found.failure.requirement for found in result.failures], result.exit_code) == ([SERVES_ON], 3)
 
 
 BROKER = """#!{python}

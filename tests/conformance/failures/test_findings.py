@@ -52,6 +52,16 @@ def shrunk(told: list[Event]) -> FailureShrunk:
     return event
 
 
+def test_of_several_sequences_that_show_a_failure_the_one_of_fewest_commands_is_shrunk() -> None:
+    subject, _, runs = findings(lambda lines: "a.1 queue.purge q" in lines)
+    subject.note(FAILURE, "search 7", [*COMMANDS, *COMMANDS])
+    assert len(subject.found[FAILURE.identity].commands) == len(COMMANDS)
+    subject.note(FAILURE, "search 7", COMMANDS[1:])
+    assert len(subject.found[FAILURE.identity].commands) == len(COMMANDS) - 1
+    subject.shrink_all()
+    assert max(map(len, runs)) < len(COMMANDS)
+
+
 def test_the_shortest_commands_are_remembered_and_told() -> None:
     subject, told, runs = findings(lambda lines: "a.1 queue.purge q" in lines)
     subject.shrink_all()
@@ -148,7 +158,7 @@ def test_shrinking_takes_as_long_as_the_run_did_where_nobody_has_said(
 
 def test_a_failure_that_shows_in_several_sequences_is_shrunk_once() -> None:
     subject, told, _ = findings(lambda lines: "a.1 queue.purge q" in lines)
-    subject.note(FAILURE, "search 8", COMMANDS[-1:])
+    subject.note(FAILURE, "search 8", COMMANDS)
     subject.shrink_all()
     assert shrunk(told).found.sequence == "search 7"
 

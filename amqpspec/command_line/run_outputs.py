@@ -1,0 +1,101 @@
+"""What a run leaves behind: its reports, the command files of its failures, and what it prints at its end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+
+from amqpspec.command_line.output_files import write
+from amqpspec.conformance.traces.trace import TraceError, jsonl_to_parquet
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
+from amqpspec.model.promises.registry import requirements
+
+
+def write_reports(result: RunResult, options: argparse.Namespace, ended_with: int | None) -> None:
+    """`ended_with`: the exit code of a run that a signal has ended."""
+    from amqpspec.reports.badge import render_badge
+    from amqpspec.reports.html import render_html
+    from amqpspec.reports.json_report import render_json
+    from amqpspec.reports.junit import render_junit
+    from amqpspec.reports.summary import render_summary
+
+    registry = requirements()
+    files = _command_files(result, options.out)
+    replays = {found.failure.identity: _replay_of(file, result, options) for found, file in files}
+    write(options.html or options.out / "report.html", render_html(result, registry, replays))
+    write(options.json or options.out / "report.json", render_json(result, ended_with))
+    if options.junit:
+        write(options.junit, render_junit(result, registry))
+    if options.markdown:
+        write(options.markdown, render_summary(result))
+    if options.badge:
+        write(options.badge, render_badge(result))
+    if options.parquet:
+        try:
+            jsonl_to_parquet(options.out / "trace.jsonl", options.parquet)
+        except (TraceError, OSError) as error:
+            print(f"amqpspec: {options.parquet} was left out: {error}", file=sys.stderr)
+    _write_job_summary(result)
+    for former in (options.out / "failures").glob("[0-9][0-9]-*-[0-9]*.amqp"):
+        former.unlink(missing_ok=True)  # of a run before, whose report is gone as well
+    for found, file in _command_files(result, options.out):
+        write(file, f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n")
+
+
+def _write_job_summary(result: RunResult) -> None:
+    """Write the summary after what other steps of the job have written. Where it cannot be written, the run goes on."""
+    from amqpspec.reports.summary import render_summary
+
+    file = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not file:
+        return
+    try:
+        with Path(file).open("a", encoding="utf-8") as summary:
+            summary.write(render_summary(result))
+    except OSError as error:
+        print(f"amqpspec: the job summary was left out: {file}: {error.strerror}", file=sys.stderr)
+
+
+def _command_files(result: RunResult, directory: Path) -> Iterator[tuple[FoundFailure, Path]]:
+    """The failures whose commands are known, each with the file that they are kept in."""
+    for number, found in enumerate(result.failures, 1):
+        if found.commands:
+            yield found, directory / "failures" / f"{number:02}-{found.failure.requirement}.amqp"
+
+
+def print_result(result: RunResult, options: argparse.Namespace, console: Console) -> None:
+    from amqpspec.reports.terminal import print_report, print_verdict
+
+    if options.quiet:
+        print_verdict(console, result)
+        return
+    print_report(console, result, requirements(), list(_next_steps(result, options)))
+    console.print(f"report: {options.html or options.out / 'report.html'}   trace: {options.out / 'trace.jsonl'}")
+
+
+def _replay_of(file: Path, result: RunResult, options: argparse.Namespace) -> str:
+    """The command that carries out the file as the run did."""
+    dialect = [] if options.dialect is None else ["--dialect", str(options.dialect)]
+    return shlex.join(["amqpspec", "replay", str(file), _again_at(result, options), *dialect])
+
+
+def _again_at(result: RunResult, options: argparse.Namespace) -> str:
+    """The target as it is given again, without credentials."""
+    return options.target if "://" not in options.target else result.target.label
+
+
+def _next_steps(result: RunResult, options: argparse.Namespace) -> Iterator[str]:
+    """What the reader may do about the failures."""
+    files = _command_files(result, options.out)
+    if file := next((file for found, file in files if found.known is None and not result.is_as_known(found)), None):
+        yield f"see it again: {_replay_of(file, result, options)}"
+    if result.fails and not options.deviations:
+        yield "accept what fails today: the same command with --write-deviations FILE"
+    if result.fails and not any(found.known is None and not result.is_as_known(found) for found in result.failures):
+        yield "hear of new failures only: --gate known"
