@@ -30,10 +30,14 @@ def print_profile(console: Console, profile: Profile, target: TargetDescription)
     for extension in profile.extensions:
         line = Text(visible(f"{extension.capability}: {_extension(extension)}"))
         console.print(line, style="red" if extension.announced and not extension.works else "")
+    console.print(summary(profile))
+
+
+def summary(profile: Profile) -> str:
     open_ones = [each for each in profile.choices if each.choice.is_open]
     wrong = sum(not each.is_right for each in profile.choices)
     against = f", {plural(wrong, 'behaviour')} that it does not allow" if wrong else ""
-    console.print(f"{len(profile.settled)} of {len(open_ones)} choices that the text leaves open were seen{against}")
+    return f"{len(profile.settled)} of {len(open_ones)} choices that the text leaves open were seen{against}"
 
 
 def _seen(seen: SeenChoice) -> str:

@@ -10,9 +10,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from amqpspec.command_line.usage import UsageError
+from amqpspec.reports.stored_run import REPORT
 
 #: Is there, and locked, while a run writes into the directory.
 _LOCK = ".running"
+#: What is read of a directory of a run.
+_READ = (REPORT, "trace.jsonl", "trace.parquet")
+
+
+def make_directory(directory: Path) -> None:
+    """The directory, with those above it. Raises `UsageError`."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{directory}: cannot be made: {error.strerror}") from None
 
 
 def require_writable(path: Path) -> None:
@@ -37,6 +48,14 @@ def require_apart(paths: Iterable[Path], may_be_alike: Path | None = None) -> No
         other = seen.setdefault(path.resolve(), path)
         if other is not path and other is not may_be_alike:
             raise UsageError(f"{path}: this file would be written twice, or over what is read; each needs its own name")
+
+
+def require_none_of(path: Path, read: Iterable[Path]) -> None:
+    """Raises `UsageError` where writing the file would overwrite one of those that are read, or one of such a run."""
+    for each in read:
+        for file in (each, *(each / name for name in _READ)):
+            if file.is_file() and path.exists() and path.samefile(file):
+                raise UsageError(f"{path}: is read, so it is not written: give another file")
 
 
 @contextmanager
@@ -70,6 +89,18 @@ def write(path: Path, text: str) -> None:
         with suppress(OSError):
             path.unlink()  # half a report is none
         print(f"amqpspec: {path} was left out: {error.strerror}", file=sys.stderr)
+
+
+def add_to_job_summary(markdown: str) -> None:
+    """Write after what other steps of the job on GitHub have written. Where that is not possible, say so in a line."""
+    file = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not file:
+        return
+    try:
+        with Path(file).open("a", encoding="utf-8") as summary:
+            summary.write(markdown)
+    except OSError as error:
+        print(f"amqpspec: the job summary was left out: {file}: {error.strerror}", file=sys.stderr)
 
 
 @contextmanager

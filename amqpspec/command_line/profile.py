@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from rich.console import Console
 
 from amqpspec.command_line.exit_codes import CONFORMS
+from amqpspec.command_line.output_files import require_none_of, require_writable
 from amqpspec.command_line.targets import target_under_test
-from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.profile.measuring import measure
 from amqpspec.model.promises.dialects import dialect_named
-from amqpspec.reports.profile_report import print_profile, profile_as_json
+from amqpspec.reports.profile_report import print_profile, profile_as_json, summary
 from amqpspec.targets.brokers.dialect_file import dialect_file
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
     file = options.toml
-    if file is not None and not file.absolute().parent.is_dir():
-        raise UsageError(f"{file}: there is no directory {file.absolute().parent}")
+    if file is not None:
+        require_none_of(file, [Path(options.target)])
+        require_writable(file)
     with target_under_test(options) as target:
         profile = measure(target)
     described = target.description
@@ -33,6 +35,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         file.write_text(text, encoding="utf-8")
     if options.json:
         console.file.write(profile_as_json(profile, described))
+    elif options.quiet:
+        console.print(summary(profile))
     else:
         print_profile(console, profile, described)
     return CONFORMS

@@ -8,6 +8,7 @@ import ssl
 from rich.console import Console
 
 from amqpspec.command_line.exit_codes import CONFORMS
+from amqpspec.command_line.output_files import make_directory, require_writable
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.recording.forwarder import Place, forward
 from amqpspec.conformance.recording.recorder import NAME, RecorderOptions
@@ -34,8 +35,10 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         shown = f"[{host}]" if ":" in host else host
         console.print(f"recording {shown}:{port} in front of {label} (Ctrl-C ends it)", soft_wrap=True)
 
-    place = Place(host, port, _shown(options))
-    connections = forward(upstream, _trusted(upstream), place, written, ready, options.rotate)
+    place, trusted = Place(host, port, _shown(options)), _trusted(upstream)
+    make_directory(options.out)
+    require_writable(options.out / NAME)
+    connections = forward(upstream, trusted, place, written, ready, options.rotate)
     console.print(f"{plural(connections, 'connection')} recorded in {options.out}", soft_wrap=True)
     return CONFORMS
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
+from amqpspec.command_line.output_files import make_directory, require_writable
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.conformance.failures.ladder import HANDSHAKE
 from amqpspec.conformance.language.command_file import read_command_file
@@ -30,6 +31,9 @@ from amqpspec.reports.text import visible
 
 def execute(options: argparse.Namespace, console: Console) -> int:
     files = read_command_file(options.file)
+    if options.out:
+        make_directory(options.out)
+        require_writable(options.out / "trace.jsonl")
 
     def show(event: Event) -> None:
         if isinstance(event, CommandIssued):

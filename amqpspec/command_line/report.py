@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from rich.console import Console
 
 from amqpspec.command_line.exit_codes import CONFORMS
+from amqpspec.command_line.output_files import require_none_of, require_writable
 from amqpspec.command_line.stored_runs import stored_runs
-from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.version import tool_version
 from amqpspec.reports.comparison import Change, compare
 from amqpspec.reports.side_by_side import render_side_by_side
@@ -20,7 +19,9 @@ PAGE = "side-by-side.html"
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    file = _file(options.out)
+    file = options.out / PAGE if options.out.is_dir() else options.out
+    require_none_of(file, options.directories)
+    require_writable(file)
     compared = compare(stored_runs(options.directories))
     place = file.absolute().parent
     file.write_text(render_side_by_side(compared, f"amqpspec {tool_version()}", place), encoding="utf-8")
@@ -35,10 +36,3 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         console.print(visible(f"{names}: {said}"), markup=False)
     console.print(f"report: {file}", markup=False, soft_wrap=True)
     return CONFORMS
-
-
-def _file(out: Path) -> Path:
-    file = out / PAGE if out.is_dir() else out
-    if not file.absolute().parent.is_dir():
-        raise UsageError(f"{out}: there is no directory {file.absolute().parent}")
-    return file

@@ -51,6 +51,12 @@ def test_what_the_text_forbids_is_said(tmp_path: Path, capsys: pytest.CaptureFix
     assert 'base = "rabbitmq-4.3"' in file.read_text() and "[choices]" not in file.read_text()
 
 
+def test_quiet_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "embedded", "--quiet"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert " choices that the text leaves open were seen" in told and "RabbitMQ" not in told
+
+
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_a_run_on_an_unknown_product_judges_by_its_profile(
     is_asked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
