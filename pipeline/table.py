@@ -206,28 +206,47 @@ def _accuracies(parts: Iterable[Part]) -> tuple[TableAccuracy, ...]:
 
 
 def judge_traces(
-    paths: Iterable[Path | str], judge: Judge | None = None, is_open: bool = False
+    paths: Iterable[Path | str],
+    judge: Judge | None = None,
+    is_open: bool = False,
+    unreadable: list[TraceError] | None = None,
 ) -> Iterator[SequenceJudgement]:
     """Judges every sequence of every trace, in this process. Raises `TraceError`.
 
     Without a `judge` it is the suite's, which needs no more memory for a long sequence than for a short one; with
-    `is_open` in the open world, whatever the traces say.
+    `is_open` in the open world, whatever the traces say. With `unreadable` nothing is raised: what cannot be read is
+    told there, what comes before it in its trace is judged, and so are the other traces.
     """
     for path in paths:
-        rows = opened(read_trace(path)) if is_open else read_trace(path)
         try:
+            rows = read_trace(path) if unreadable is None else _readable(path, unreadable)
+            rows = opened(rows) if is_open else rows
             yield from judge_all(rows) if judge is None else map(judge, sequences(rows))
         except TraceError as error:
             # Errors of single rows name their file already.
-            raise error if str(error).startswith(str(path)) else TraceError(f"{path}: {error}") from error
+            named = error if str(error).startswith(str(path)) else TraceError(f"{path}: {error}")
+            if unreadable is None:
+                raise named from error
+            unreadable.append(named)
+
+
+def _readable(path: Path | str, unreadable: list[TraceError]) -> Iterator[TraceRow]:
+    """The rows of a trace as if it ended where it cannot be read: so a sequence that was under way is judged too."""
+    try:
+        yield from read_trace(path)
+    except TraceError as error:
+        unreadable.append(error)
 
 
 def check_in_process(
-    paths: Iterable[Path | str], judge: Judge | None = None, is_open: bool = False
+    paths: Iterable[Path | str],
+    judge: Judge | None = None,
+    is_open: bool = False,
+    unreadable: list[TraceError] | None = None,
 ) -> ComplianceTable:
     """The compliance table of some traces, made in this process; options as of `judge_traces`. Raises `TraceError`."""
     tally = Tally()
-    for judgement in judge_traces(paths, judge, is_open):
+    for judgement in judge_traces(paths, judge, is_open, unreadable):
         tally.add(judgement)
     return compliance_table(tally)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
-from amqpspec.command_line.output_files import require_writable
+from amqpspec.command_line.exit_codes import INCONCLUSIVE, TRACE_UNREADABLE
+from amqpspec.command_line.output_files import require_none_of, require_writable
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.recording.capture import is_capture
 from amqpspec.conformance.traces.extras import needed_for
@@ -19,6 +21,7 @@ from amqpspec.conformance.verdicts.minor import RECOMMENDED, what_it_is
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, strength_of
 from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.recommended import recommendation
+from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence, version_of
 from amqpspec.reports.text import plural, visible
 
@@ -27,9 +30,8 @@ if TYPE_CHECKING:
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    from amqpspec.pipeline.table import table_view
-
     if options.out:
+        require_none_of(options.out, options.traces)
         with needed_for(f"for --out {options.out}"):
             # before anything is judged in vain
             from amqpspec.pipeline.table_file import write_table
@@ -37,11 +39,22 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     for path in options.traces:
         if is_capture(path):
             raise UsageError(f"{path}: a network capture, which amqpspec pipeline import takes into a store")
-    table = _judged(options)
-    if not table.sequences and not table.repeats:
+    unreadable: list[TraceError] = []
+    table = _judged(options, unreadable)
+    if table.sequences or table.repeats:
+        if options.out:
+            write_table(table, options.out)
+        _print(table, options, console)
+    elif not unreadable:
         raise TraceError(f"{', '.join(map(str, options.traces))}: no sequence in it, so nothing was judged")
-    if options.out:
-        write_table(table, options.out)
+    for error in unreadable:
+        print(f"amqpspec: {' '.join(str(error).split())}", file=sys.stderr)
+    return TRACE_UNREADABLE if unreadable else table.exit_code
+
+
+def _print(table: ComplianceTable, options: argparse.Namespace, console: Console) -> None:
+    from amqpspec.pipeline.table import table_view
+
     if not options.quiet:
         console.print(table_view(table))
     for found in table.failures:
@@ -76,14 +89,25 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         console.print(Text("no failure that is more than arguable or minor"))
     beside = f" ({table.repeats:,} that only repeat others are not counted)" if table.repeats else ""
     console.print(Text(f"{table.sequences:,} sequences{beside}, {table.frames:,} frames judged"))
-    return table.exit_code
+    if options.quiet and table.exit_code == INCONCLUSIVE:
+        console.print(Text(visible(_why_inconclusive(table)), style="yellow"), soft_wrap=True)
 
 
-def _judged(options: argparse.Namespace) -> ComplianceTable:
+def _why_inconclusive(table: ComplianceTable) -> str:
+    """One line, as the table with all reasons is not shown."""
+    undecided = [row for row in table.rows if row.verdict == Verdict.INCONCLUSIVE]
+    first = undecided[0]
+    more = f" (and {len(undecided) - 1} more)" if len(undecided) > 1 else ""
+    where = f"{first.requirement or '(search)'} on {first.target}, {plural(first.sequences, 'sequence')}"
+    return f"inconclusive: {where}: {first.reason}{more}"
+
+
+def _judged(options: argparse.Namespace, unreadable: list[TraceError]) -> ComplianceTable:
+    """What cannot be read goes to `unreadable`, or is raised by Spark."""
     if not options.spark:
         from amqpspec.pipeline.table import check_in_process
 
-        return check_in_process(options.traces, is_open=options.open)
+        return check_in_process(options.traces, is_open=options.open, unreadable=unreadable)
     with needed_for("for --spark", "spark"):
         import_module("pyspark")
         from amqpspec.pipeline.spark_check import check_with_spark

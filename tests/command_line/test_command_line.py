@@ -384,6 +384,7 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("check", "TRACE"),
         ("check file.amqp --out nowhere/t.parquet", "nowhere/t.parquet: there is no directory"),
         ("requirements --show NOSUCH-001", "no requirement 'NOSUCH-001'"),
+        ("requirements --show ACK-001 --only ACK", "--only: not allowed with argument --show"),
         ("requirements --only NOSUCH", "no requirement prefix 'NOSUCH'"),
         ("serve --fault nosuchfault", "unknown fault 'nosuchfault'"),
         ("serve --port 65536", "'65536' is not a port"),
@@ -545,6 +546,33 @@ def test_check_of_several_traces(amqpspec: Amqpspec, tmp_path: Path) -> None:
     assert "2 sequences" in outcome.out
     assert (tmp_path / "t.parquet").is_file()
     assert amqpspec("check", "one", "three").code == 5
+
+
+def test_check_tells_what_it_could_read_beside_what_it_could_not(amqpspec: Amqpspec, tmp_path: Path) -> None:
+    amqpspec("run", "embedded:multiple-zero-ignored", "--only", "ACK-003", "--sequences", 0, "--jobs", 1, "--out", "o")
+    whole = (tmp_path / "o" / "trace.jsonl").read_bytes()
+    (tmp_path / "cut.jsonl").write_bytes(whole[:-20])
+    for traces in (["cut.jsonl"], ["o", "none.jsonl"], ["none.jsonl", "o"]):
+        outcome = amqpspec("check", *traces, "--out", "t.parquet")
+        outcome.check_error(5, "cut short" if "cut.jsonl" in traces else "none.jsonl")
+        assert "ACK-003 on embedded:multiple-zero-ignored: missing frame" in outcome.out
+        assert "frames judged" in outcome.out
+        assert pq.read_table(tmp_path / "t.parquet").num_rows > 0
+        (tmp_path / "t.parquet").unlink()
+    both = amqpspec("check", "none.jsonl", "cut.jsonl", "neither.jsonl")
+    assert (both.code, both.err.count("\n")) == (5, 3)
+    outcome = amqpspec("check", "none.jsonl", "--out", "t.parquet")
+    assert (outcome.code, outcome.out) == (5, ""), "nothing was judged"
+
+
+def test_check_quiet_says_why_it_is_inconclusive(amqpspec: Amqpspec, tmp_path: Path) -> None:
+    amqpspec("replay", written(tmp_path, "x.amqp", FILE), "--out", "o")
+    lines = (tmp_path / "o" / "trace.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "stopped.jsonl").write_bytes(b"".join(lines[:-1]))
+    outcome = amqpspec("check", "--quiet", "stopped.jsonl")
+    assert (outcome.code, outcome.err) == (4, "")
+    *_, last = outcome.out.splitlines()
+    assert last == "inconclusive: (search) on embedded, 1 sequence: the trace ends in the middle of the sequence"
 
 
 # --------------------------------------------------------------------------------------------------- listings

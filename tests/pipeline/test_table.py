@@ -187,6 +187,19 @@ def test_a_wrong_order_of_rows_names_the_trace(tmp_path: Path) -> None:
         check_in_process([path], judge)
 
 
+def test_what_cannot_be_read_costs_nothing_that_can(traces: list[Path], tmp_path: Path) -> None:
+    cut = tmp_path / "cut.jsonl"
+    cut.write_bytes((traces[0] / "trace.jsonl").read_bytes()[:-20])
+    whole = check_in_process([traces[0]], judge)
+    unreadable: list[TraceError] = []
+    paths = [cut, wrong_order(tmp_path / "t.jsonl"), tmp_path / "none", traces[1]]
+    table = check_in_process(paths, judge, unreadable=unreadable)
+    # the sequence that is cut is judged as far as it goes
+    assert table.sequences == whole.sequences + check_in_process([traces[1]], judge).sequences
+    for error, name in zip(unreadable, ("cut.jsonl:", "t.jsonl: ", "none: "), strict=True):
+        assert str(error).startswith(str(tmp_path / name))
+
+
 def wrong_order(path: Path) -> Path:
     with TraceWriter(path) as trace:
         trace.event("s", Method("a", 1, "basic.ack", {}, True))
