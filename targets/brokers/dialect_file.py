@@ -60,6 +60,8 @@ def _line_of(key: str, text: str) -> int:
 
 def _dialect(table: dict[str, Any]) -> Dialect:
     """Raises `_Wrong`."""
+    if not table:
+        raise _Wrong("base", f"the file says nothing: it needs one of {', '.join(_KEYS)}")
     if unknown := [key for key in table if key not in _KEYS]:
         raise _Wrong(unknown[0], f"{unknown[0]!r} is none of {', '.join(_KEYS)}")
     base = table.get("base", AMQP_0_9_1.name)

@@ -37,6 +37,8 @@ def test_a_dialect_of_rabbitmq_has_no_more(tmp_path: Path) -> None:
         ("extensions = 3\n", "d.toml:1: extensions is no list of texts"),
         ("choices = 3\n", "d.toml:1: choices is no table"),
         ('\ndialect = "amqp-0-9-1"\n', "d.toml:2: 'dialect' is none of base, extensions, choices"),
+        ("", "d.toml:1: the file says nothing: it needs one of base, extensions, choices"),
+        ("# a comment\n", "d.toml:1: the file says nothing"),
         ("base =\n", "d.toml: Invalid value"),
     ],
 )
