@@ -101,6 +101,11 @@ def upgrade(one: Path, other: Path) -> Upgrade:
     )
 
 
+def nothing_compared(one: TargetDescription, other: TargetDescription, left_out: int) -> Upgrade:
+    """At least one of the two carried out nothing; `left_out`: sequences of the other one."""
+    return Upgrade(one, other, (), (), still=0, compared=0, cut_short=0, left_out=left_out)
+
+
 def _recorded(path: Path) -> _Recorded:
     target: TargetDescription | None = None
     commands: dict[str, list[str]] = {}
@@ -123,8 +128,11 @@ def _own_dialect(target: TargetDescription) -> str:
 
 
 def _is_same(one: tuple[str, ...], other: tuple[str, ...] | None) -> bool:
-    """Are the commands the same, as far as both were carried out? A failure may end a sequence."""
-    if other is None or bool(one) != bool(other):
+    """Are the commands the same, as far as both were carried out? A failure may end a sequence.
+
+    A recorded application has no commands, so that nothing says that two of them did the same.
+    """
+    if not one or not other:
         return False
     least = min(len(one), len(other))
     return one[:least] == other[:least]

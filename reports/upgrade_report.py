@@ -11,12 +11,15 @@ from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.registry import AS_STATED, requirements
 from amqpspec.model.promises.severity import Severity, rank, severity_of
+from amqpspec.model.promises.verdict import Verdict
 from amqpspec.reports.html import page_environment
 from amqpspec.reports.markdown import block, prose
+from amqpspec.reports.overview import SIGNS
 from amqpspec.reports.text import plural
 
 #: Commands that are shown of a difference.
 MAX_COMMANDS = 40
+_STYLES = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.INCONCLUSIVE: "bold yellow"}
 _KINDS = (Kind.BROKEN, Kind.KNOWN, Kind.AS_DOCUMENTED)
 
 
@@ -56,9 +59,17 @@ def rule(difference: Difference, dialect: str) -> str:
     return known.statement + (f" In {base_of(dialect)}: {here}." if here != AS_STATED else "")
 
 
+def overall(found: Upgrade) -> Verdict:
+    if not found.compared:
+        return Verdict.INCONCLUSIVE
+    return Verdict.FAIL if found.noticed else Verdict.PASS
+
+
 def headline(found: Upgrade) -> str:
     change = f"from {name_of(found.one)} to {name_of(found.other)}"
     noticed = ordered(found.noticed)
+    if not found.compared:
+        return f"Nothing was compared {change}: no sequence has the same commands on both"
     if not noticed:
         return f"No difference {change} that an application would notice, in what was compared"
     kinds = [each.kind for each in noticed]
@@ -102,7 +113,8 @@ def terminal_lines(found: Upgrade) -> Iterator[tuple[str, str]]:
             yield f"  ✓ {title(each)}: {_what(each)}", "green"
     for line in extent(found):
         yield f"{line}.", "dim"
-    yield f"{'✗' if found.noticed else '✓'} {headline(found)}", "bold red" if found.noticed else "bold green"
+    verdict = overall(found)
+    yield f"{SIGNS[verdict]} {headline(found)}", _STYLES[verdict]
 
 
 def _what(difference: Difference) -> str:
@@ -141,6 +153,8 @@ def upgrade_html(found: Upgrade, tool: str) -> str:
             one=name_of(found.one),
             other=name_of(found.other),
             headline=headline(found),
+            overall=overall(found),
+            sign=SIGNS[overall(found)],
             extent=extent(found),
             noticed=[(rank(each.failure), severity(each), each) for each in ordered(found.noticed)],
             gone=[(title(each), _what(each)) for each in ordered(found.gone)],

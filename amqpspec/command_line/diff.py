@@ -11,40 +11,76 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line import run
-from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, TARGET_LOST
-from amqpspec.command_line.options import random_seed, run_options
+from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST
+from amqpspec.command_line.options import DEFAULT_SEQUENCES, random_seed, run_options
+from amqpspec.command_line.output_files import add_to_job_summary, require_none_of, require_writable, write
 from amqpspec.command_line.usage import UsageError
-from amqpspec.conformance.upgrade import Difference, Upgrade, upgrade
+from amqpspec.conformance.upgrade import Difference, Upgrade, nothing_compared, upgrade
+from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.conformance.version import tool_version
 from amqpspec.reports.stored_run import REPORT, StoredRun, read_run
 from amqpspec.reports.text import visible
 from amqpspec.reports.upgrade_report import headline, terminal_lines, upgrade_html, upgrade_markdown
+from amqpspec.targets.brokers.resolve import is_target
+
+DEFAULT_OUT = Path("amqpspec-diff")
+#: Options of the two runs, which runs that are there already do not take.
+_OF_RUNS = ("only", "seed", "sequences", "steps", "jobs", "deadline", "out")
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
+    names = (options.one, options.other)
     for path in (options.html, options.markdown):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise UsageError(f"{path}: there is no directory {path.absolute().parent}")
+        if path is not None:
+            require_none_of(path, map(Path, names))
+            require_writable(path)
+    targets = [name for name in names if is_target(name)]
+    missing = [name for name in names if name not in targets and not Path(name).exists()]
+    if missing:
+        raise UsageError(f"{missing[0]}: is no target, and there is no such file or directory of a run")
+    if len(targets) == 1:
+        stored = next(name for name in names if name not in targets)
+        raise UsageError(
+            f"two targets, or two directories of runs: not one of each, as {stored} and a target are"
+            " (a directory that is named as a target is ./NAME)"
+        )
+    found = _of_targets(options, console) if targets else _of_stored_runs(options)
+    if found is None:
+        return TARGET_LOST
+    _write(found, options, console)
+    if not found.compared:
+        return INCONCLUSIVE
+    return DEVIATES if found.noticed else CONFORMS
+
+
+def _of_stored_runs(options: argparse.Namespace) -> Upgrade:
+    if given := [name for name in _OF_RUNS if getattr(options, name) not in (None, [])]:
+        raise UsageError(f"--{given[0]} is for two targets, and these are runs that are there already")
+    one, other = Path(options.one), Path(options.other)
+    found = upgrade(one, other)
+    return _shrunk(found, read_run(other)) if (other / REPORT).is_file() else found
+
+
+def _of_targets(options: argparse.Namespace, console: Console) -> Upgrade | None:
+    """None: one of them was lost, which was said."""
     if options.seed is None:
         options.seed = random_seed()
-    places = [Path(target) for target in (options.one, options.other)]
-    there = [place.exists() for place in places]
-    if all(there):
-        found = upgrade(*places)
-        if (places[1] / REPORT).is_file():
-            found = _shrunk(found, read_run(places[1]))
-    elif any(there):
-        raise UsageError("two targets, or two directories of runs: not one of each")
-    else:
-        first = _carried_out(options, options.one, "one", None, console)
-        if first is None:
-            return TARGET_LOST
-        second = _carried_out(options, options.other, "other", first.dialect, console)
-        if second is None:
-            return TARGET_LOST
-        found = _shrunk(upgrade(first.place, second.place), second)
-    _write(found, options, console)
-    return DEVIATES if found.noticed else CONFORMS
+    if options.sequences is None:
+        options.sequences = DEFAULT_SEQUENCES
+    options.out = options.out or DEFAULT_OUT
+    first = _carried_out(options, options.one, "one", None, console)
+    if first is None:
+        return None
+    second = _carried_out(options, options.other, "other", first.dialect, console)
+    if second is None:
+        return None
+    if not first.sequences or not second.sequences:
+        return nothing_compared(_described(first), _described(second), max(first.sequences, second.sequences))
+    return _shrunk(upgrade(first.place, second.place), second)
+
+
+def _described(run: StoredRun) -> TargetDescription:
+    return TargetDescription(run.label, run.product, run.version, run.dialect)
 
 
 def _carried_out(
@@ -55,12 +91,14 @@ def _carried_out(
     The second one is judged by the first one's dialect, which makes its commands the same.
     """
     out = options.out / name
-    words = ["--seed", options.seed, "--sequences", options.sequences, "--steps", options.steps, "--out", out]
+    words: list[object] = ["--seed", options.seed, "--sequences", options.sequences, "--out", out]
     words += [word for prefix in options.only for word in ("--only", prefix)]
     words += ["--dialect", dialect] if dialect is not None else []
-    words += ["--jobs", options.jobs] if options.jobs is not None else []
-    chosen = run_options([target, "--deadline", options.deadline, "--quiet", "--no-profile", *words])
-    chosen.learns = False
+    for option in ("steps", "jobs", "deadline"):
+        given = getattr(options, option)
+        words += [f"--{option}", given] if given is not None else []
+    chosen = run_options([target, "--quiet", "--no-profile", *words])
+    chosen.learns = chosen.adds_to_job_summary = False
     if not options.quiet:
         console.print(Text(visible(f"{name}: {target if '://' not in target else 'the target'}"), style="dim"))
     code = run.execute(chosen, Console(quiet=True))
@@ -88,9 +126,10 @@ def _shrunk(found: Upgrade, second: StoredRun) -> Upgrade:
 
 def _write(found: Upgrade, options: argparse.Namespace, console: Console) -> None:
     if options.html is not None:
-        options.html.write_text(upgrade_html(found, f"amqpspec {tool_version()}"), encoding="utf-8")
+        write(options.html, upgrade_html(found, f"amqpspec {tool_version()}"))
     if options.markdown is not None:
-        options.markdown.write_text(upgrade_markdown(found), encoding="utf-8")
+        write(options.markdown, upgrade_markdown(found))
+    add_to_job_summary(upgrade_markdown(found))
     if options.quiet:
         console.print(Text(visible(headline(found))))
         return

@@ -78,7 +78,8 @@ def _target(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(learns=True)  # `diff` sends what the target refuses again
+    # `diff` sends what the target refuses again, and has a summary of its own
+    parser.set_defaults(learns=True, adds_to_job_summary=True)
     _target(parser)
     parser.add_argument(
         "more", nargs="*", metavar="TARGET", help="further targets, one after another with one seed, and a page of all"
@@ -180,13 +181,12 @@ def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("other", metavar="TO", help="the one that it is to meet")
     parser.add_argument("--only", action="append", default=[], metavar="ID-PREFIX", help="as of `run`")
     parser.add_argument("--seed", type=_seed, help="of the search (default: a random one)")
-    parser.add_argument("--sequences", type=_count, default=100, help="sequences of the search (default 100)")
-    parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
+    # None: not given, as runs that are there do not take it
+    parser.add_argument("--sequences", type=_count, help=f"sequences of the search (default {DEFAULT_SEQUENCES})")
+    parser.add_argument("--steps", type=_positive_count, help="most steps of a sequence (default 30)")
     parser.add_argument("--jobs", type=_positive_count, metavar="N", help="as of `run`")
-    parser.add_argument("--deadline", type=_positive, default=5.0, metavar="SECONDS", help="as of `run`")
-    parser.add_argument(
-        "--out", type=Path, default=Path("amqpspec-diff"), metavar="DIR", help="of the two runs (default amqpspec-diff)"
-    )
+    parser.add_argument("--deadline", type=_positive, metavar="SECONDS", help="as of `run`")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="of the two runs (default amqpspec-diff)")
     parser.add_argument("--html", type=Path, metavar="FILE")
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     parser.add_argument("--quiet", action="store_true", help="print the result only")
@@ -272,8 +272,9 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
 
 
 def _requirements(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--only", action="append", default=[], metavar="ID-PREFIX")
-    parser.add_argument("--show", metavar="ID", help="everything about one requirement")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--only", action="append", default=[], metavar="ID-PREFIX")
+    chosen.add_argument("--show", metavar="ID", help="everything about one requirement")
     parser.add_argument("--json", action="store_true")
 
 

@@ -251,9 +251,3 @@ def _add_to_store(options: argparse.Namespace) -> None:
 
 def _exit_code_of(interrupt: KeyboardInterrupt) -> int:
     return TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
-
-
-
-
-
-

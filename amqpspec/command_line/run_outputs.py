@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from amqpspec.command_line.output_files import write
+from amqpspec.command_line.output_files import add_to_job_summary, write
 from amqpspec.conformance.traces.trace import TraceError, jsonl_to_parquet
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.promises.registry import requirements
@@ -41,25 +40,12 @@ def write_reports(result: RunResult, options: argparse.Namespace, ended_with: in
             jsonl_to_parquet(options.out / "trace.jsonl", options.parquet)
         except (TraceError, OSError) as error:
             print(f"amqpspec: {options.parquet} was left out: {error}", file=sys.stderr)
-    _write_job_summary(result)
+    if options.adds_to_job_summary:
+        add_to_job_summary(render_summary(result))
     for former in (options.out / "failures").glob("[0-9][0-9]-*-[0-9]*.amqp"):
         former.unlink(missing_ok=True)  # of a run before, whose report is gone as well
     for found, file in _command_files(result, options.out):
         write(file, f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n")
-
-
-def _write_job_summary(result: RunResult) -> None:
-    """Write the summary after what other steps of the job have written. Where it cannot be written, the run goes on."""
-    from amqpspec.reports.summary import render_summary
-
-    file = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not file:
-        return
-    try:
-        with Path(file).open("a", encoding="utf-8") as summary:
-            summary.write(render_summary(result))
-    except OSError as error:
-        print(f"amqpspec: the job summary was left out: {file}: {error.strerror}", file=sys.stderr)
 
 
 def _command_files(result: RunResult, directory: Path) -> Iterator[tuple[FoundFailure, Path]]:

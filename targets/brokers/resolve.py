@@ -146,6 +146,18 @@ def operator_of(broker: RunningBroker) -> Operator | None:
     return broker.operator() if isinstance(broker, OperatedBroker) else None
 
 
+def is_target(text: str) -> bool:
+    """Is it written as a target, whether or not that can be had? A file or folder of that name is written `./NAME`."""
+    kind, _, rest = text.partition(":")
+    return (
+        text.startswith(("amqp://", "amqps://"))
+        or kind == "embedded"
+        or (kind in ("docker", "process") and rest != "")
+        or text.endswith(".toml")
+        or any(entry_point.name == text for entry_point in entry_points(group=ENTRY_POINT_GROUP))
+    )
+
+
 def _broker(target: str, dialect: Dialect | None, clock: Clock, apart: bool) -> AbstractContextManager[RunningBroker]:
     kind, _, rest = target.partition(":")
     if kind == "embedded":

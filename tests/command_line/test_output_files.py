@@ -86,6 +86,54 @@ def test_an_empty_trace_is_no_conformance(tmp_path: Path, capsys: pytest.Capture
     assert "no sequence" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "replay x.amqp --out file/o",
+        "record --upstream amqp://127.0.0.1:1 --out file/o",
+        "replay x.amqp --out taken",
+        "record --upstream amqp://127.0.0.1:1 --rotate 9 --out taken",
+        "profile amqp://127.0.0.1:1/ --toml taken",
+    ],
+)
+def test_other_commands_find_it_before_they_begin(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Code 3 would say that the target was asked first."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.amqp").write_text("a.1 queue.declare q\n")
+    (tmp_path / "file").touch()
+    (tmp_path / "taken" / "trace.jsonl" / "folder").mkdir(parents=True)
+    assert main(line.split()) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and ("cannot be" in err or "is there already" in err)
+
+
+def test_what_is_read_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*SHORT, "--quiet", "--out", "a"]) == 0
+    (tmp_path / "b.toml").write_text('address = "amqp://127.0.0.1:1/"\n')
+    (tmp_path / "link.html").symlink_to(tmp_path / "a" / "trace.jsonl")
+    before = (tmp_path / "a" / "trace.jsonl").read_bytes()
+    for line, file in (
+        ("report a --out a/trace.jsonl", "a/trace.jsonl"),
+        ("report a/report.json --out ./a/report.json", "a/report.json"),
+        ("report a --out link.html", "link.html"),
+        ("check a --out a/trace.jsonl", "a/trace.jsonl"),
+        ("check a/trace.jsonl --out a/trace.jsonl", "a/trace.jsonl"),
+        ("diff a a --markdown a/trace.jsonl", "a/trace.jsonl"),
+        ("profile b.toml --toml b.toml", "b.toml"),
+    ):
+        capsys.readouterr()
+        assert main(line.split()) == 2
+        assert capsys.readouterr().err == f"amqpspec: {file}: is read, so it is not written: give another file\n"
+    assert (tmp_path / "a" / "trace.jsonl").read_bytes() == before
+    # what only lies beside it may be written
+    assert main(["report", "a", "--out", "a/side.html"]) == 0
+
+
 def test_what_cannot_be_written_is_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "there").mkdir()
     write(tmp_path / "there", "text")

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from amqpspec.command_line import main
-from amqpspec.conformance.traces.trace import TraceError
+from amqpspec.conformance.traces.trace import TraceError, TraceWriter
 from amqpspec.conformance.upgrade import Difference, Kind, upgrade
 from amqpspec.model.promises.severity import ORDER, Severity
 from amqpspec.model.promises.verdict import Failure, Shape
-from amqpspec.reports.upgrade_report import headline, ordered, severity, upgrade_html, upgrade_markdown
+from amqpspec.reports.upgrade_report import headline, ordered, severity, terminal_lines, upgrade_html, upgrade_markdown
 
 SMALL = ("--only", "QUORUM-001", "--only", "ACK-003", "--sequences", "0", "--seed", "1", "--quiet", "--jobs", "1")
 
@@ -98,6 +98,17 @@ def test_sequences_with_other_commands_are_left_out_and_counted(runs: dict[str, 
     other.write_text("\n".join(changed) + "\n")
     found = upgrade(runs["4.3"], other)
     assert found.left_out > 0 and found.compared > 0
+
+
+def test_applications_that_were_recorded_are_not_the_same_for_their_names(tmp_path: Path) -> None:
+    """Their traces have no commands."""
+    for folder in ("one", "other"):
+        with TraceWriter(tmp_path / folder / "trace.jsonl") as trace:
+            trace.start("connection 1", target="b", product="", version="", dialect="rabbitmq-4.3", mode="burst")
+    found = upgrade(tmp_path / "one", tmp_path / "other")
+    assert (found.compared, found.left_out) == (0, 1)
+    assert headline(found).startswith("Nothing was compared from")
+    assert list(terminal_lines(found))[-1][0].startswith("? Nothing was compared")
 
 
 def test_a_trace_without_sequences(tmp_path: Path) -> None:
