@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 TEXT, NUMBER, BIT, TABLE, OCTETS = "text", "number", "bit", "table", "hexadecimal text"
+#: Of milliseconds, of which no more are waited than in a day.
+WAIT = "number of milliseconds"
+MAX_WAIT = 24 * 3600 * 1000
 
 #: How values look that are not text, where both are possible.
 INTEGER = re.compile(r"-?\d{1,30}")
@@ -107,7 +110,7 @@ ARGUMENTS: dict[str, dict[str, str]] = {
         "policy": TEXT, "queue": TEXT, "virtual_host": TEXT, "priority": NUMBER, "consumer_timeout": NUMBER,
     },
     "operator.clear-policy": {"policy": TEXT, "virtual_host": TEXT},
-    "clock.wait": {"milliseconds": NUMBER},
+    "clock.wait": {"milliseconds": WAIT},
 }  # fmt: skip
 
 #: Methods with an argument table, into which `x-…` names go.

@@ -61,7 +61,7 @@ class CommandFile:
 def read_command_file(path: Path) -> list[CommandFile]:
     """Read a file; one result for each queue type. Raises `CommandFileError`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # editors of Windows put a mark at the beginning
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise CommandFileError(f"{path}: {reason}") from None

@@ -16,6 +16,7 @@ from amqpspec.conformance.language.command_arguments import (
     CONSTANTS,
     FRACTION,
     INTEGER,
+    MAX_WAIT,
     NUMBER,
     OCTETS,
     POSITIONAL,
@@ -25,9 +26,10 @@ from amqpspec.conformance.language.command_arguments import (
     TABLE_NAMES,
     TEXT,
     UNFINISHED,
+    WAIT,
     hyphened,
 )
-from amqpspec.conformance.traces.trace_values import ValueNotRecordable, decode_value
+from amqpspec.conformance.traces.trace_values import TOO_DEEP, ValueNotRecordable, decode_value
 from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, OTHER_INPUTS, Content, Table
 
 
@@ -107,9 +109,13 @@ def _end_of_json(line: str, start: int) -> int:
     except json.JSONDecodeError as error:
         raise CommandSyntaxError(f"not JSON: {error.msg}", error.pos + 1) from None
     except RecursionError:
-        raise CommandSyntaxError("lists and objects are nested too deep", start + 1) from None
+        raise _too_deep(start + 1) from None
     except ValueError:
         raise CommandSyntaxError("a number has too many digits", start + 1) from None
+
+
+def _too_deep(column: int) -> CommandSyntaxError:
+    return CommandSyntaxError(TOO_DEEP, column)
 
 
 def _arguments(method: str, words: list[tuple[int, str, str]]) -> tuple[Table, Content | None]:
@@ -185,6 +191,8 @@ def _value(text: str, kind: str, column: int) -> Any:
             value = decode_value(value)
         except ValueNotRecordable as error:
             raise CommandSyntaxError(str(error), column) from None
+        except RecursionError:
+            raise _too_deep(column) from None
         except json.JSONDecodeError as error:
             raise CommandSyntaxError(f"{text!r} is not JSON: {error.msg}", column + error.pos) from None
         except UnicodeEncodeError:
@@ -195,9 +203,11 @@ def _value(text: str, kind: str, column: int) -> Any:
         value = CONSTANTS[text]
     elif kind not in (TEXT, OCTETS) and INTEGER.fullmatch(text):
         value = int(text)
-    expected = {TEXT: str, NUMBER: int, BIT: bool, TABLE: dict, OCTETS: str}.get(kind)
-    if expected is not None and (not isinstance(value, expected) or (kind == NUMBER and isinstance(value, bool))):
+    expected = {TEXT: str, NUMBER: int, WAIT: int, BIT: bool, TABLE: dict, OCTETS: str}.get(kind)
+    if expected is not None and (not isinstance(value, expected) or (expected is int and isinstance(value, bool))):
         raise CommandSyntaxError(f"{text!r:.80} is not a {kind}", column)
+    if kind == WAIT and not 0 <= value <= MAX_WAIT:
+        raise CommandSyntaxError(f"{text:.80} is not from 0 to {MAX_WAIT} milliseconds (a day)", column)
     if kind == OCTETS and not _OCTETS.fullmatch(value):
         raise CommandSyntaxError(f"{text!r:.80} is not an even number of hexadecimal digits", column)
     return value

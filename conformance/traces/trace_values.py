@@ -33,6 +33,7 @@ TAG_MARK = b'"$'
 
 #: Deeper nesting than this is refused: a broker that sends it is not allowed to exhaust the stack.
 MAX_DEPTH = 200
+TOO_DEEP = f"tables and lists are nested too deep: more than {MAX_DEPTH}"
 
 
 class ValueNotRecordable(ValueError):
@@ -61,7 +62,7 @@ def encode_value(value: Any, depth: int = 0) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$float": repr(value)}
     if depth > MAX_DEPTH:
-        raise ValueNotRecordable(f"a table nested more than {MAX_DEPTH} deep cannot be recorded")
+        raise ValueNotRecordable(TOO_DEEP)
     if isinstance(value, Mapping):
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
             return {key: encode_value(item, depth + 1) for key, item in value.items()}
@@ -80,23 +81,25 @@ def encode_value(value: Any, depth: int = 0) -> Any:
     raise ValueNotRecordable(f"a value of type {type(value).__name__} cannot be recorded")
 
 
-def decode_value(value: Any) -> Any:
-    """The inverse of `encode_value`. Raises `ValueNotRecordable` for an unknown tag, or one misused."""
-    if isinstance(value, list):
-        return [decode_value(item) for item in value]
-    if not isinstance(value, dict):
+def decode_value(value: Any, depth: int = 0) -> Any:
+    """The inverse of `encode_value`. Raises `ValueNotRecordable` for a tag unknown or misused, or too deep nesting."""
+    if not isinstance(value, list | dict):
         return value
+    if depth > MAX_DEPTH:
+        raise ValueNotRecordable(TOO_DEEP)
+    if isinstance(value, list):
+        return [decode_value(item, depth + 1) for item in value]
     if len(value) == 1:
         ((tag, written),) = value.items()
         if tag.startswith("$"):
-            return _untag(tag, written)
+            return _untag(tag, written, depth)
     for key in value:
         if key.startswith("$"):
             raise ValueNotRecordable(f"a tag such as {key!r} must be the only key of its object")
-    return {key: decode_value(item) for key, item in value.items()}
+    return {key: decode_value(item, depth + 1) for key, item in value.items()}
 
 
-def _untag(tag: str, written: Any) -> Any:
+def _untag(tag: str, written: Any, depth: int) -> Any:
     try:
         match tag:
             case "$bytes":
@@ -110,9 +113,9 @@ def _untag(tag: str, written: Any) -> Any:
             case "$float":
                 return float(written)
             case "$table":
-                return {decode_value(key): decode_value(item) for key, item in written}
+                return {decode_value(key, depth + 1): decode_value(item, depth + 1) for key, item in written}
             case _ if (kind := WIRE_NUMBERS.get(tag[1:])) is not None:
-                return kind(decode_value(written))
+                return kind(decode_value(written, depth + 1))
     except (TypeError, ValueError, InvalidOperation) as error:
         raise ValueNotRecordable(f"the value of the tag {tag} is not one: {error}") from error
     raise ValueNotRecordable(f"unknown tag {tag!r}")

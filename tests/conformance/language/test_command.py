@@ -14,6 +14,7 @@ from amqpspec.conformance.language.command_arguments import (
     ARGUMENTS,
     BODY_METHODS,
     CAPABILITIES,
+    MAX_WAIT,
     PROPERTIES,
     TABLE_METHODS,
 )
@@ -39,6 +40,7 @@ json_values = st.recursive(
 KINDS = {
     "text": texts,
     "number": numbers,
+    "number of milliseconds": st.integers(0, MAX_WAIT),
     "bit": st.booleans(),
     "table": st.dictionaries(texts, json_values, max_size=3),
     "hexadecimal text": st.binary(max_size=12).map(bytes.hex),
@@ -187,6 +189,9 @@ def test_any_line_is_a_command_or_an_error_with_a_column_in_the_line(line: str) 
         ('a.1 basic.publish q headers={"a": x}', 35, "not JSON"),
         ('a.1 basic.publish q headers={"a": 1}x', 37, "a blank is missing before 'x'"),
         ("a.1 queue.declare q x-y=" + "[" * 100_000, 25, "nested too deep"),
+        *((f"a.1 queue.declare q x-y={'[' * n}{']' * n}", 25, "nested too deep") for n in (202, 900, 2000)),
+        ("broker clock.wait 9223372036855", 19, "is not from 0 to 86400000 milliseconds"),
+        ("broker clock.wait milliseconds=-5", 32, "is not from 0 to 86400000 milliseconds"),
         ("a.1 queue.declare q x-y=[" + "1" * 5000 + "]", 25, "too many digits"),
         ("a.1 basic.get q &&", 17, "'&&' is not an argument"),
         ("a.1 basic.get & q", 15, "& stands at the end"),

@@ -106,6 +106,12 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_command_file(tmp_path / "latin.amqp")
 
 
+def test_a_mark_of_octet_order_is_no_part_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "windows.amqp").write_bytes(b"\xef\xbb\xbfa.1 basic.get q\r\n")
+    (file,) = read_command_file(tmp_path / "windows.amqp")
+    assert [str(each) for each in file.commands] == ["a.1 basic.get q"]
+
+
 def test_every_scenario_can_be_printed_and_read_back() -> None:
     scenarios = all_scenarios()
     assert len(scenarios) > 100

@@ -282,7 +282,7 @@ def test_a_value_without_a_written_form_names_the_method(tmp_path: Path) -> None
         deep: dict[str, Any] = {}
         for _ in range(5000):
             deep = {"d": deep}
-        with pytest.raises(TraceError, match="nested more than"):
+        with pytest.raises(TraceError, match="nested too deep"):
             trace.event("s", frame(x=deep))
 
 
