@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import BaseContext, ForkServerContext
 from multiprocessing.synchronize import Event
 from multiprocessing.util import Finalize
@@ -100,7 +100,13 @@ def begin_loading() -> None:
     there can be no workers.
     """
     if isinstance(_context(), ForkServerContext) and _can_have_processes():
-        forkserver.ensure_running()
+        resource_tracker.ensure_running()  # which unblocks signals, so it comes first
+        # what is interrupted at the terminal is the run; a process that dies of it while it loads shows a traceback
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def workers_for(place: Place, options: RunOptions, is_enough: Callable[[], bool]) -> Workers:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+
+from amqpspec.command_line.exit_codes import INTERRUPTED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """As `amqpspec.command_line.entry.main`, which is imported now: `multiprocessing` has each worker process import
     the program's main module, and the workers need nothing of the command line.
     """
-    from amqpspec.command_line import entry
+    try:
+        from amqpspec.command_line import entry
 
-    return entry.main(arguments)
+        return entry.main(arguments)
+    except KeyboardInterrupt:  # while this was imported
+        print("amqpspec: interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 __all__ = ["main"]

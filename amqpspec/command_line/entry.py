@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
+from pathlib import Path
 
 from rich.console import Console
 
 from amqpspec.command_line.exit_codes import INTERRUPTED, TARGET_LOST, TERMINATED, TRACE_UNREADABLE, USAGE
 from amqpspec.command_line.options import build_parser
+from amqpspec.command_line.output_files import be_silent
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.interruption import Terminated, ended_by_signals
 from amqpspec.conformance.language.command_file import CommandFileError
@@ -24,20 +27,30 @@ from amqpspec.targets.errors import TargetError
 
 
 class _Console(Console):
-    """Who reads the output may have left: then nobody is told, and all else goes on."""
+    """Who reads the output may have left, or may have no room for it: then nobody is told, and all else goes on."""
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        be_silent()
+
+    def _check_buffer(self) -> None:
+        try:
+            super()._check_buffer()
+        except OSError as error:
+            self.on_broken_pipe()
+            _fail(f"the output is cut short: {error.strerror or error}", 0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `amqpspec ARGUMENTS`; gives the exit code. Prints no traceback for anything a user or a broker can do."""
-    options = build_parser().parse_args(arguments)
-    console = _Console(highlight=False)
+    _prepare_output()
     try:
         with ended_by_signals():
-            return _dispatch(options.command, options, console)
+            try:
+                options = build_parser().parse_args(arguments)
+                return _dispatch(options.command, options, _Console(highlight=False))
+            finally:
+                sys.stdout.flush()  # while it can still be told that this is not possible
     except Terminated:
         return _fail("terminated", TERMINATED)
     except KeyboardInterrupt:
@@ -49,13 +62,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (CommandFileError, DeviationFileError, UnknownDialect, UnknownRequirement, RegistryError) as error:
         return _fail(str(error), USAGE)
     except BrokenPipeError:
-        # whoever read our output has left; do not complain at exit either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        be_silent()
         return 0
     except OSError as error:
+        if error.filename is None:
+            be_silent()  # it may be the output that cannot be written
         return _fail(f"{error.filename or 'input or output'}: {error.strerror or error}", USAGE)
     except (UsageError, UnsendableCommand, MissingExtra, StoredRunError) as error:
         return _fail(str(error), USAGE)
+
+
+def _prepare_output() -> None:
+    """What the terminal's encoding does not have is shown as a question mark. Without an output nobody is told."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def _dispatch(command: str, options: object, console: Console) -> int:

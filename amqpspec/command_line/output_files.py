@@ -105,9 +105,15 @@ def add_to_job_summary(markdown: str) -> None:
 
 @contextmanager
 def heard_or_not() -> Iterator[None]:
-    """What is printed here may be heard by nobody any more, as the pipe is closed: that changes nothing else."""
+    """What is printed here may be heard by nobody any more, as the pipe is closed or the disk is full: that changes
+    nothing else.
+    """
     try:
         yield
-    except BrokenPipeError:
-        # nor is anything to be said of it at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError:
+        be_silent()
+
+
+def be_silent() -> None:
+    """From now on the output goes nowhere; what is left of it is no trouble at exit either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import threading
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
@@ -130,17 +131,16 @@ def serve(pipe: Connection, target: str, dialect: str) -> None:
 
     `dialect`: the name of one; "": the target says which.
     """
-    try:
-        with embedded(target, dialect_named(dialect) if dialect else None) as broker:
-            pipe.send(broker.address)
-            while (question := pipe.recv()) is not None:
-                pipe.send(_answer(broker, *question))
-    except TargetError as error:
-        pipe.send(error)
-    except EOFError:
-        pass  # whoever started it is gone
-    else:
-        pipe.send(None)
+    with suppress(EOFError, ConnectionError):  # whoever started it is gone
+        try:
+            with embedded(target, dialect_named(dialect) if dialect else None) as broker:
+                pipe.send(broker.address)
+                while (question := pipe.recv()) is not None:
+                    pipe.send(_answer(broker, *question))
+        except TargetError as error:
+            pipe.send(error)
+        else:
+            pipe.send(None)
 
 
 def _answer(broker: EmbeddedBroker, event: TraceEvent, port: int | None) -> OperatorError | None:

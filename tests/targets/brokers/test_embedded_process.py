@@ -81,6 +81,12 @@ def test_a_defect_of_the_model_is_told_at_the_end(monkeypatch: pytest.MonkeyPatc
     assert not thread.is_alive()
 
 
+def test_nobody_is_told_when_whoever_started_it_is_gone_already() -> None:
+    here, there = multiprocessing.Pipe()
+    here.close()
+    serve(there, "embedded", "")
+
+
 def test_it_ends_with_whoever_started_it() -> None:
     here, there = multiprocessing.Pipe()
     thread = Thread(target=serve, args=(there, "embedded", ""), daemon=True)
