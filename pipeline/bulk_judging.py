@@ -35,6 +35,8 @@ class Summary:
     frames: int = 0
     failed: int = 0
     inconclusive: int = 0
+    #: sequences that only repeat or shorten others: they are judged, and no other number but that of frames counts them
+    repeats: int = 0
     #: parts that were judged before
     before: int = 0
     unreadable: int = 0
@@ -54,6 +56,7 @@ class Summary:
         self.frames += judged.frames
         self.failed += judged.failed
         self.inconclusive += judged.inconclusive
+        self.repeats += judged.repeats
         self.broken_sequences += judged.broken_sequences
         for line in judged.broken:
             self._name(line)

@@ -205,6 +205,8 @@ def _judge_share(out: Path, task: int, number: int, paths: Sequence[str]) -> lis
             for start, judgement in state.take(recording, _own(read_trace(path), task)):
                 row = judgement_row(judgement, start, 0, "", {})
                 found.append({"recording": recording, "target": start["target"], **row})
+                if judgement.repeats is not None:
+                    continue  # one that only repeats another shows nothing new
                 where = f"in {start['sequence']} of {recording}"
                 lines += [
                     Line(f"{start['target']}: {each.identity} {where}: {each.observed}", is_failure=True)

@@ -60,9 +60,10 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
     )
     _tell(summary.problems)
     before = f", {plural(summary.before, 'part')} judged before" if summary.before else ""
+    beside = f" ({summary.repeats:,} that only repeat others are not counted)" if summary.repeats else ""
     console.print(
         Text(
-            f"{plural(summary.sequences, 'sequence')}, {summary.frames:,} frames judged{before}: "
+            f"{plural(summary.sequences, 'sequence')}{beside}, {summary.frames:,} frames judged{before}: "
             f"{summary.failed:,} failed, {summary.inconclusive:,} inconclusive"
         )
     )

@@ -43,6 +43,8 @@ class PartJudged:
     frames: int = 0
     failed: int = 0
     inconclusive: int = 0
+    #: sequences that only repeat or shorten others: they are judged, and no other number but that of frames counts them
+    repeats: int = 0
     broken_sequences: int = 0
     broken: tuple[str, ...] = ()
     unreadable: str | None = None
@@ -68,12 +70,14 @@ def judge_part(store: Store, part: Part, judge: Judge = judge_of_suite) -> PartJ
     except StoreError as error:
         return PartJudged(part.id, unreadable=str(error), fatal=True)
     broken = [row for row in rows if row.get("problem")]
+    counted = [row for row in rows if row["repeats"] is None]
     return PartJudged(
         part.id,
-        len(rows),
+        len(counted),
         sum(row["frames"] for row in rows),
-        sum(row["verdict"] == "fail" for row in rows),
-        sum(row["verdict"] == "inconclusive" for row in rows),
+        sum(row["verdict"] == "fail" for row in counted),
+        sum(row["verdict"] == "inconclusive" for row in counted),
+        len(rows) - len(counted),
         len(broken),
         tuple(f"{part.run}: {row['problem']}" for row in broken[:_MOST_NAMED]),
     )

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from amqpspec.conformance.traces.trace import TraceRow, TraceWriter
+from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, read_trace
+from amqpspec.conformance.traces.trace_row import row_line
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.protocol.methods import Content, Method
 from amqpspec.pipeline import bulk_judging as bulk
@@ -78,6 +79,19 @@ def test_what_is_judged_is_not_judged_again(store: Store, tmp_path: Path) -> Non
     assert judge_store(store, judge=judge).sequences == 0
     assert judge_store(store, judge=judge, again=True).sequences == 3
     assert [row["verdict"] for row in found(store)] == ["pass", "fail", "pass"]
+
+
+def test_what_only_repeats_others_is_judged_and_not_counted(store: Store, tmp_path: Path) -> None:
+    file = write_trace(tmp_path / "a.jsonl", "b", {"s": BAD, "t": BAD, "u": GOOD})
+    rows = list(read_trace(file))
+    for row in rows:
+        if (row["kind"], row["sequence"]) == ("start", "t"):
+            row["repeats"] = "s"
+    file.write_bytes(b"".join(map(row_line, rows)))
+    add_trace(store, file)
+    summary = judge_store(store, judge=judge)
+    assert (summary.sequences, summary.repeats, summary.failed) == (2, 1, 1)
+    assert [(row["sequence"], row["verdict"]) for row in found(store)] == [("s", "fail"), ("t", "fail"), ("u", "pass")]
 
 
 class Stopped(BaseException):

@@ -21,7 +21,7 @@ from amqpspec.conformance.traces.trace_row import row_line
 from amqpspec.pipeline import live
 from amqpspec.pipeline.judging.live_state import LiveState, load, save
 from amqpspec.pipeline.live import in_order
-from amqpspec.pipeline.table import judge_traces
+from amqpspec.pipeline.table import check_in_process, judge_traces
 from tests.patience import patience
 from tests.pipeline.small_disk import filled, small_disk
 from tests.pipeline.stand_in import judge_share_and_die
@@ -89,6 +89,18 @@ def test_what_is_kept_goes_through_a_file(recorded: Path, tmp_path: Path) -> Non
         save(state, tmp_path / "state")
     assert found == all_at_once(recorded)
     assert load(tmp_path / "state") == LiveState()
+
+
+def test_what_only_repeats_others_is_no_failure(recorded: Path, tmp_path: Path) -> None:
+    rows = list(read_trace(recorded))
+    for row in rows:
+        if (row["kind"], row["sequence"]) == ("start", "connection 2"):
+            row["repeats"] = "connection 1"
+    file = tmp_path / "trace.jsonl"
+    file.write_bytes(b"".join(map(row_line, rows)))
+    lines = [line for task in range(live.TASKS) for line in live._judge_share(tmp_path / "out", task, 0, [str(file)])]
+    assert len(lines) == sum(each.sequences for each in check_in_process([file]).failures) == 3
+    assert judged(tmp_path / "out") == all_at_once(recorded), "it is judged all the same"
 
 
 def test_files_that_arrive(recorded: Path, tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
