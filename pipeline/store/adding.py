@@ -137,6 +137,10 @@ def add_trace(
     else:
         rows = read_trace(file)
     _Splitter(adder, added).take(rows)
+    if not adder.has_any and not added.problems:
+        # as `amqpspec check` says of it; that it was imported is not noted, or a second time it would count as known
+        added.problems.append(f"{path}: no sequence in it, so nothing was added")
+        return added
     added.parts = adder.finish(added.problems, commit)
     return added
 

@@ -53,6 +53,27 @@ def test_what_is_broken_is_named_with_exit_code_5(tmp_path: Path, capsys: pytest
     assert f"{part}: not a readable Parquet file" in capsys.readouterr().err
 
 
+def test_a_trace_without_a_sequence_is_refused_as_by_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "trace.jsonl"
+    trace.touch()
+    for _ in range(2):
+        assert main(["pipeline", "import", str(tmp_path / "store"), str(trace)]) == 5
+        assert capsys.readouterr().err == f"amqpspec: {trace}: no sequence in it, so nothing was added\n"
+
+
+def test_judging_counts_as_check_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a run repeats while it shrinks a failure is told apart."""
+    out, store = str(tmp_path / "out"), str(tmp_path / "store")
+    assert main(["run", "embedded:get-empty-with-messages", "--only", "GET-001", "--sequences", "0", "--out", out]) == 1
+    assert main(["pipeline", "import", store, out]) == 0
+    capsys.readouterr()
+    assert main(["check", out]) == 1
+    counted = capsys.readouterr().out.splitlines()[-1]
+    assert "that only repeat others are not counted" in counted
+    assert main(["pipeline", "judge", store]) == 1
+    assert capsys.readouterr().out.startswith(counted)
+
+
 def test_a_run_adds_its_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = tmp_path / "store"
     command = ["run", "--only", "GET-001", "--sequences", "0", "--quiet", "--out", str(tmp_path / "night 1")]
