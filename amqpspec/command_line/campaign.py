@@ -49,12 +49,16 @@ def _search(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.pipeline.store.store import create_store
 
     store = create_store(options.store)
+    if options.run and options.seed is None and any(part.run == options.run for part in store.contents().parts):
+        raise UsageError(f"--run {options.run}: the store has it; to go on with it, give its --seed as well")
     seed = random_seed() if options.seed is None else options.seed
     now = datetime.now(UTC)
     campaign = Campaign(
         options.run or f"campaign-{now:%Y%m%dT%H%M%S}-seed-{seed}", now.date().isoformat(), seed,
         options.sequences, options.time_budget, options.steps, tuple(options.theme),
     )  # fmt: skip
+    # told first: without them nobody goes on with a campaign that was stopped
+    console.print(Text(visible(f"run {campaign.run}, seed {seed}")), soft_wrap=True)
     sequences, frames, failed, known = 0, 0, 0, 0
     lost: Counter[str] = Counter()
     shown: list[Shown] = []
@@ -77,9 +81,8 @@ def _search(options: argparse.Namespace, console: Console) -> int:
     for what, times in lost.items():
         when = f"{plural(times, 'share')} ended early" if times else "while failures were shrunk"
         print(f"amqpspec: {visible(what)} ({when})", file=sys.stderr)
-    before = f", {plural(known, 'share')} done before" if known else ""
-    console.print(Text(f"run {campaign.run}, seed {seed}{before}"))
-    console.print(Text(f"{plural(sequences, 'sequence')}, {frames:,} frames: {failed:,} failed"))
+    before = f" ({plural(known, 'share')} done before)" if known else ""
+    console.print(Text(f"{plural(sequences, 'sequence')}, {frames:,} frames: {failed:,} failed{before}"))
     for each in (shrunk_one for shrunk_one in shrunk if shrunk_one.file is not None):
         line = f"new on {each.target}: {each.found.failure.identity}: {each.file}"
         console.print(Text(visible(line)), soft_wrap=True)

@@ -34,6 +34,16 @@ _DIALECT_HELP = (
 
 DEFAULT_SEQUENCES = 100
 
+#: The most of every option that is a time: a week, which a campaign may take. Much more is beyond what the system can
+#: wait for.
+MOST_SECONDS = 7 * 24 * 3600.0
+
+#: What `pipeline table` makes; they are in `pipeline.views`, which needs an extra.
+TABLES = (
+    "compliance", "coverage", "failures_by_identity", "latency", "flaky", "said", "failures", "measurements",
+    "difference",
+)  # fmt: skip
+
 #: What --open means.
 _OPEN_HELP = "in the open world: what others did is not known, as it is for recordings of applications in any case"
 
@@ -208,7 +218,7 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     def action(name: str, help: str) -> argparse.ArgumentParser:
         found: argparse.ArgumentParser = actions.add_parser(name, help=help)
         if name == "table":
-            found.add_argument("name", metavar="NAME", help="of the table; help lists them")
+            found.add_argument("name", metavar="NAME", help=", ".join(TABLES))
         if name == "live":
             found.add_argument("store", type=Path, metavar="INCOMING", help="the folder in which trace files arrive")
         else:
@@ -262,7 +272,10 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sequences", type=_positive_count, metavar="N", help="on each target")
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="nothing is begun after that")
     parser.add_argument("--seed", type=_seed, help="equal seeds make equal commands (default: a random one)")
-    parser.add_argument("--run", metavar="NAME", help="of the run in the store; one that was stopped goes on by it")
+    parser.add_argument(
+        "--run", metavar="NAME",
+        help="of the run in the store; one that was stopped goes on by it, its --seed and all else as before",
+    )  # fmt: skip
     parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
     parser.add_argument("--theme", action="append", default=[], metavar="NAME", help="as for run; repeatable")
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
@@ -348,11 +361,18 @@ def _positive_count(text: str) -> int:
 
 
 def _positive(text: str) -> float:
-    return _number(text, float, 0.001, "a number of seconds above 0")
+    return _time(text, 0.001, "a number of seconds above 0")
 
 
 def _seconds(text: str) -> float:
-    return _number(text, float, 0, "a number of seconds")
+    return _time(text, 0, "a number of seconds")
+
+
+def _time(text: str, least: float, what: str) -> float:
+    number = _number(text, float, least, what)
+    if number > MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is beyond the longest time, {MOST_SECONDS:.0f} seconds (a week)")
+    return number
 
 
 def _day(text: str) -> str:

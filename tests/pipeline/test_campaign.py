@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +18,7 @@ from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT
 from amqpspec.pipeline import campaign as campaigns
 from amqpspec.pipeline.bulk_judging import judge_store
-from amqpspec.pipeline.campaign import Campaign, search, shares_of
+from amqpspec.pipeline.campaign import Campaign, ShareDone, search, shares_of
 from amqpspec.pipeline.campaign_shrinking import shrink_new
 from amqpspec.pipeline.store.store import Store, create_store
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
@@ -150,7 +151,21 @@ def test_the_command(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[s
     said = capsys.readouterr().out
     assert said.startswith("run r, seed 3\n8 sequences, ")
     assert main([*command, "--seed", "3", "--sequences", "4", "--steps", "5", "--run", "r"]) == 0
-    assert "run r, seed 3, 2 shares done before\n0 sequences" in capsys.readouterr().out
+    assert capsys.readouterr().out == "run r, seed 3\n0 sequences, 0 frames: 0 failed (2 shares done before)\n"
+    assert main([*command, "--sequences", "4", "--steps", "5", "--run", "r"]) == 2
+    assert "--run r: the store has it; to go on with it, give its --seed as well" in capsys.readouterr().err
+
+
+def test_run_and_seed_are_told_before_it_can_be_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object) -> Iterator[ShareDone]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(campaigns, "search", stopped)
+    command = ["campaign", "embedded", "--store", str(tmp_path), "--sequences", "4", "--quiet"]
+    assert main(command) == 130
+    assert re.fullmatch(r"run campaign-\S+-seed-(\d+), seed \1\n", capsys.readouterr().out)
 
 
 def test_a_target_that_is_lost_over_the_first_new_failure_is_told(tmp_path: Path) -> None:

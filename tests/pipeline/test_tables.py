@@ -19,7 +19,7 @@ from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
 from amqpspec.pipeline.store.adding import add_trace
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store, create_store
-from amqpspec.pipeline.views import TABLES, read_judgements, register_views
+from amqpspec.pipeline.views import DIFFERENCE, TABLES, read_judgements, register_views
 from tests.pipeline.stand_in import judge, write_trace
 
 LOST = "ACK-002|missing frame|basic.deliver"
@@ -220,3 +220,6 @@ def test_the_command_prints_a_table(spark: Any, store: Store, capsys: pytest.Cap
     assert capsys.readouterr().err == "amqpspec: the store has no run 'third', but first, second\n"
     assert main(["pipeline", "table", "prices", str(store.root)]) == 2
     assert "there is no table 'prices', but compliance, coverage" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["pipeline", "table", "--help"])
+    assert ", ".join([*TABLES, DIFFERENCE]) in " ".join(capsys.readouterr().out.split())
