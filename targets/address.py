@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote_to_bytes
 #: Octets of the longest virtual host: it is a short string.
 _LONGEST_NAME = 255
 _PORTS = {"amqp": 5672, "amqps": 5671}
-_FILES = ("cacertfile", "certfile", "keyfile")
+TLS_FILES = ("cacertfile", "certfile", "keyfile")
 
 
 class AddressError(ValueError):
@@ -101,7 +101,7 @@ def logged_in(address: Address, text: str, environment: Mapping[str, str]) -> Ad
 
 def _parameters(query: str, scheme: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    known = ("heartbeat", *_FILES) if scheme == "amqps" else ("heartbeat",)
+    known = ("heartbeat", *TLS_FILES) if scheme == "amqps" else ("heartbeat",)
     for part in filter(None, query.split("&")):
         name, _, value = part.partition("=")
         if name not in known:

@@ -54,8 +54,8 @@ def _trusted(upstream: Address) -> ssl.SSLContext | None:
         return None
     try:
         return trusting_context(upstream)
-    except OSError as error:
-        raise UsageError(f"--upstream: {error.strerror or 'no certificate and key that belong together'}") from None
+    except AddressError as error:
+        raise UsageError(f"--upstream: {error}") from None
 
 
 def _shown(options: argparse.Namespace) -> ssl.SSLContext | None:

@@ -134,7 +134,18 @@ def trace_file(path: Path | str) -> Path:
     for name in ("trace.jsonl", "trace.parquet"):
         if (path / name).is_file():
             return path / name
-    raise TraceError(f"{path}: the directory holds no trace.jsonl and no trace.parquet")
+    raise TraceError(f"{path}: the directory holds no trace.jsonl and no trace.parquet{_others(path)}")
+
+
+def _others(directory: Path) -> str:
+    """What is there instead: most likely the pieces that `amqpspec record --rotate` leaves."""
+    names = sorted(file.name for suffix in ("jsonl", "parquet") for file in directory.glob(f"*.{suffix}"))
+    if not names:
+        return ""
+    there = ", but " + (names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names)} files)")
+    if not any(directory.glob("trace-[0-9]*.jsonl")):
+        return f"{there}: name the file"
+    return f"{there}: a recording in pieces is one trace after cat {directory}/trace-*.jsonl > FILE.jsonl"
 
 
 def jsonl_to_parquet(source: Path | str, destination: Path | str) -> int:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from amqpspec.targets.address import Address
+from amqpspec.targets.address import Address, AddressError
 from amqpspec.targets.client.stream import trusting_context
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.errors import NotYetOpen, TargetError
@@ -73,7 +73,7 @@ def answers_amqp(address: Address, timeout: float) -> bool:
     received = b""
     try:
         context = trusting_context(address) if address.tls else None
-    except OSError:
+    except AddressError:
         return True
     try:
         with ExitStack() as stack:

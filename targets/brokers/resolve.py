@@ -22,6 +22,7 @@ from amqpspec.targets.address import Address, logged_in, parse_address
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from amqpspec.targets.client.handshake import Tune
+from amqpspec.targets.client.stream import trusting_context
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.clock import COMMON, Clock
 from amqpspec.targets.errors import TargetError
@@ -122,7 +123,10 @@ def running_broker(
     process may have others; then nobody shares its clock.
     """
     if target.startswith(("amqp://", "amqps://")):
-        yield _Elsewhere(logged_in(parse_address(target), target, os.environ))
+        address = logged_in(parse_address(target), target, os.environ)
+        if address.tls:
+            trusting_context(address)  # files that are wrong are told before anything is tried
+        yield _Elsewhere(address)
         return
     with _broker(target, dialect, clock, apart) as broker:
         yield broker
@@ -160,7 +164,7 @@ def is_target(text: str) -> bool:
 
 def _broker(target: str, dialect: Dialect | None, clock: Clock, apart: bool) -> AbstractContextManager[RunningBroker]:
     kind, _, rest = target.partition(":")
-    if kind == "embedded":
+    if target == "embedded" or (kind == "embedded" and rest):
         from amqpspec.targets.brokers.embedded_broker import embedded
         from amqpspec.targets.brokers.embedded_process import EmbeddedBrokerProcess, can_be_apart
 

@@ -8,8 +8,10 @@ import socket
 import ssl
 import struct
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
-from amqpspec.targets.address import Address
+from amqpspec.targets.address import TLS_FILES, Address, AddressError
 from amqpspec.targets.errors import TargetUnreachable
 
 #: Above the 16 KiB of a TLS record: what is decrypted is all read, as a selector would not see what is left.
@@ -138,12 +140,28 @@ def _wrapped(
 
 
 def trusting_context(address: Address) -> ssl.SSLContext:
-    """Raises `OSError`: a file cannot be read, or is no certificate or key."""
-    context = ssl.create_default_context(cafile=address.cacertfile or None)
+    """Raises `AddressError`, which names the file that cannot be read, or is no certificate or key."""
+    for name in TLS_FILES:
+        if file := getattr(address, name):
+            try:
+                Path(file).open("rb").close()
+            except OSError as error:
+                raise AddressError(f"{name} {file}: {error.strerror}") from None
+    with _usable("cacertfile", address.cacertfile):
+        context = ssl.create_default_context(cafile=address.cacertfile or None)
     if address.certfile:
-        # a key that is kept with a pass phrase is refused: nobody may be asked for it
-        context.load_cert_chain(address.certfile, address.keyfile or None, password=lambda: b"")
+        with _usable("certfile", address.certfile, address.keyfile):
+            # a key that is kept with a pass phrase is refused: nobody may be asked for it
+            context.load_cert_chain(address.certfile, address.keyfile or None, password=lambda: b"")
     return context
+
+
+@contextlib.contextmanager
+def _usable(what: str, *files: str) -> Iterator[None]:
+    try:
+        yield
+    except ssl.SSLError:
+        raise AddressError(f"{what} {' with '.join(filter(None, files))}: not usable") from None
 
 
 def _wait(sock: socket.socket, event: int, deadline: float) -> bool:

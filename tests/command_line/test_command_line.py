@@ -342,10 +342,15 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("run nosuchtarget", "'nosuchtarget' is no target: give amqp://"),
         ("run embedded:nosuchfault", "unknown fault 'nosuchfault'"),
         ("run embedded:redelivered-never-sent", "did you mean redelivered-never-set"),
+        ("run embedded:", "'embedded:' is no target"),
         ("run docker:", "'docker:' is no target"),
         ("run process:", "'process:' is no target"),
         ("run amqp://host:port/", "the port must be a number"),
         ("run amqp://", "the host is missing"),
+        ("run amqps://localhost:1/?cacertfile=nope", "cacertfile nope: No such file"),
+        ("run amqps://localhost:1/?cacertfile=file.amqp", "cacertfile file.amqp: not usable"),
+        ("run amqps://localhost:1/?certfile=file.amqp&keyfile=nope", "keyfile nope: No such file"),
+        ("run amqps://localhost:1/?certfile=file.amqp", "certfile file.amqp: not usable"),
         ("run amqp://guest:Sesame-4711/x@host", "user or password is written"),
         ("run --only NOSUCH", "no requirement prefix 'NOSUCH'"),
         ("run --only ACKK", "no requirement prefix 'ACKK'"),
@@ -366,6 +371,8 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("run --time-budget 0", "'0' is not a number of seconds above 0"),
         ("run --deadline nan", "'nan' is not a number of seconds above 0"),
         ("run --deadline inf", "'inf' is not a number of seconds above 0"),
+        ("run --deadline 1e7", "'1e7' is beyond the longest time, 604800 seconds (a week)"),
+        ("run --shrinking-time 604801", "beyond the longest time"),
         ("run --out /proc/nowhere", "/proc/nowhere: cannot be made"),
         ("run --out file.amqp", "file.amqp: cannot be made"),
         ("run --junit nowhere/j.xml", "nowhere/j.xml: there is no directory"),
@@ -377,6 +384,7 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("replay missing.amqp", "missing.amqp: No such file"),
         ("replay .", ".: "),
         ("replay bad.amqp", "bad.amqp:2:5: 'basic.fly' is not a method"),
+        ("replay deep.amqp", "deep.amqp:1:31: tables and lists are nested too deep"),
         ("replay empty.amqp", "empty.amqp:1:1: the file holds no command"),
         ("replay huge.amqp", "18446744073709551616 is no unsigned integer of 64 bits"),
         ("replay file.amqp embedded:nosuchfault", "unknown fault"),
@@ -395,6 +403,7 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
 def test_wrong_usage(amqpspec: Amqpspec, tmp_path: Path, line: str, message: str) -> None:
     written(tmp_path, "file.amqp", FILE)
     written(tmp_path, "bad.amqp", "a.1 basic.get q\na.1 basic.fly q\n")
+    written(tmp_path, "deep.amqp", f'a.1 queue.declare q arguments={{"k": {"[" * 900}{"]" * 900}}}\n')
     written(tmp_path, "empty.amqp", "# nothing\n")
     written(tmp_path, "huge.amqp", "a.1 basic.ack 18446744073709551616\n")
     outcome = amqpspec(*line.split())
@@ -512,6 +521,14 @@ def test_check_of_what_cannot_be_read(amqpspec: Amqpspec, tmp_path: Path) -> Non
     whole = b"".join(lines)
     amqpspec("check", tmp_path / "missing.jsonl").check_error(5, "missing.jsonl")
     amqpspec("check", tmp_path).check_error(5, "holds no trace.jsonl")
+    pieces = tmp_path / "pieces"
+    pieces.mkdir()
+    written(pieces, "other.jsonl", "")
+    amqpspec("check", pieces).check_error(5, "no trace.parquet, but other.jsonl: name the file")
+    for number in (1, 2):
+        written(pieces, f"trace-00000{number}.jsonl", "")
+    there = f"but other.jsonl to trace-000002.jsonl (3 files): a recording in pieces is one trace after cat {pieces}/"
+    amqpspec("check", pieces).check_error(5, there)
     for name, octets, message in (
         ("cut.jsonl", whole[:-20], f"cut.jsonl:{len(lines)}:"),
         ("words.jsonl", b"these are words\n", "words.jsonl:1:1: not JSON"),
