@@ -64,6 +64,8 @@ class Runner:
         self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
         self._in_use = TargetInUse(target, trace, options, restarts)
         self._began = time.monotonic()
+        #: what came of those that were carried out beside the workers: what was taken of it, and what was not yet
+        self._carried_out_here: list[CarriedOut] = []
         self._record = RunRecord(target, options, self.listeners, self._run_again)
         self._search = SearchOfRun(
             dialect_named(target.description.dialect), options, self.listeners, self._record.under_way, self._take,
@@ -109,13 +111,14 @@ class Runner:
         """All that is not over yet."""
         left = [each for each in scenarios if not self._is_over(each)]
         workers = workers_for(self._in_use.place, self.options, self._record.is_enough)
+        self._carried_out_here.clear()
         try:
             with workers:
                 self._run_scenarios(left, workers)
                 if self.options.sequences and not self._record.is_enough():
-                    self._search.go_on(workers, self._in_use.place.carry_out, self.target.clock, self._gives_up_at())
+                    self._search.go_on(workers, self._carry_out, self.target.clock, self._gives_up_at())
         except TargetError:
-            for outcome in workers.finished:
+            for outcome in (*workers.finished, *self._carried_out_here):
                 if not self._record.under_way.is_over(outcome.sequence.name) and _is_in_order(outcome):
                     self._record.count(outcome)
             raise
@@ -295,7 +298,13 @@ class Runner:
         return self._record.under_way.begin(sequence, waits=scenario.waits)
 
     def _begin(self, scenario: CommandFile) -> CarriedOut:
-        return self._in_use.place.carry_out(self._sequence(scenario))
+        return self._carry_out(self._sequence(scenario))
+
+    def _carry_out(self, sequence: CommandSequence) -> CarriedOut:
+        """In this process, beside the workers."""
+        outcome = self._in_use.place.carry_out(sequence)
+        self._carried_out_here.append(outcome)
+        return outcome
 
     # ------------------------------------------------------------------------------------ what comes of them
 

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import BaseContext, ForkServerContext
@@ -205,7 +206,7 @@ class SeveralProcesses:
         self._handed_out: dict[str, Future[CarriedOut | None]] = {}
 
     def made(self, rounds: Iterable[Round]) -> Iterator[list[MadeRound]]:
-        with undisturbed():
+        with undisturbed(), _told_if_lost():
             begun = [self._pool.submit(_make, each) for each in rounds]
         return _together(begun)
 
@@ -227,7 +228,7 @@ class SeveralProcesses:
     def _submit(self, sequence: CommandSequence, until: float | None) -> Future[CarriedOut | None]:
         if needs_operator(sequence.commands):
             return self._here.submit(_carried_out_at, self._place, sequence, until)
-        with undisturbed():  # a process that is half begun would never end
+        with undisturbed(), _told_if_lost():  # a process that is half begun would never end
             return self._pool.submit(_carry_out, sequence, until)
 
     def __enter__(self) -> Self:
@@ -260,11 +261,18 @@ def _has_not_begun(future: Future[CarriedOut | None]) -> bool:
     return future.cancelled() or (future.done() and not _has_failed(future) and future.result() is None)
 
 
-def _result(future: Future[Result]) -> Result:
+@contextmanager
+def _told_if_lost() -> Iterator[None]:
+    """Raises `WorkerLost` where a process of the run is gone."""
     try:
-        return future.result()
+        yield
     except BrokenProcessPool:
         raise WorkerLost("a process of this run was ended from outside; its sequences were not judged") from None
+
+
+def _result(future: Future[Result]) -> Result:
+    with _told_if_lost():
+        return future.result()
 
 
 def _together(futures: list[Future[Result]]) -> Iterator[list[Result]]:

@@ -25,6 +25,9 @@ from amqpspec.model.promises.registry import RegistryError, UnknownRequirement
 from amqpspec.reports.stored_run import StoredRunError
 from amqpspec.targets.errors import TargetError
 
+#: Identifiers of failures stay on one line in the log of a CI job, where they are looked for.
+WIDTH_OF_FILES = 140
+
 
 class _Console(Console):
     """Who reads the output may have left, or may have no room for it: then nobody is told, and all else goes on."""
@@ -48,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with ended_by_signals():
             try:
                 options = build_parser().parse_args(arguments)
-                return _dispatch(options.command, options, _Console(highlight=False))
+                return _dispatch(options.command, options, _Console(highlight=False, width=_width()))
             finally:
                 sys.stdout.flush()  # while it can still be told that this is not possible
     except Terminated:
@@ -70,6 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{error.filename or 'input or output'}: {error.strerror or error}", USAGE)
     except (UsageError, UnsendableCommand, MissingExtra, StoredRunError) as error:
         return _fail(str(error), USAGE)
+
+
+def _width() -> int | None:
+    """Columns of what is printed into a file or pipe, where nobody says (COLUMNS); None: those of the terminal."""
+    return None if sys.stdout is None or sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH_OF_FILES
 
 
 def _prepare_output() -> None:

@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
-from amqpspec.command_line.output_files import make_directory, require_writable
+from amqpspec.command_line.output_files import held, make_directory, require_writable
 from amqpspec.command_line.targets import target_under_test
+from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import HANDSHAKE
+from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import read_command_file
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.session.session import Session
@@ -26,6 +28,8 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict, worst
 from amqpspec.model.promises.versions import newer_sentence
+from amqpspec.model.protocol.methods import OPERATOR
+from amqpspec.reports.stored_run import REPORT
 from amqpspec.reports.text import visible
 
 
@@ -34,31 +38,61 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     if options.out:
         make_directory(options.out)
         require_writable(options.out / "trace.jsonl")
-
-    def show(event: Event) -> None:
-        if isinstance(event, CommandIssued):
-            console.print(Text(event.text, style="bold"))
-        elif isinstance(event, EventObserved) and event.event.name not in HANDSHAKE:
-            text = "    " + plain(str(event.event))
-            console.print(Text(visible(text), style="" if event.event.sent else "cyan"))
+        if (options.out / REPORT).exists():
+            raise UsageError(f"{options.out}: holds a run, whose trace would be lost; give replay another directory")
+    shown = _Shown(None if options.quiet else console)
 
     judgements = []
     with ExitStack() as stack:
         directory = options.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="amqpspec-")))
+        if options.out:
+            stack.enter_context(held(options.out))
         target = stack.enter_context(target_under_test(options))
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
         for file in files:
             name = " ".join(filter(None, ("replay", file.name, file.queue_type)))
-            listeners = () if options.quiet else (show,)
-            with Session(target, trace, name, requirement=file.requirement, listeners=listeners) as session:
+            with Session(target, trace, name, requirement=file.requirement, listeners=(shown,)) as session:
                 for command in file.commands:
+                    sent = shown.sent
                     session.run(command)
+                    if command.connection != OPERATOR and shown.sent == sent:
+                        shown.note_unsent(command, is_over=session.over)
                 judgement = session.finish()
             judgements.append(judgement)
             _print(judgement, file.queue_type, console)
     # what is only arguable or minor is told, and fails nothing, as in `amqpspec run`
     verdict = worst(Verdict.PASS if is_harmless_only(each) else each.verdict for each in judgements)
     return {Verdict.FAIL: DEVIATES, Verdict.INCONCLUSIVE: INCONCLUSIVE}.get(verdict, CONFORMS)
+
+
+class _Shown:
+    """Prints commands and frames as they come, unless there is no console."""
+
+    def __init__(self, console: Console | None) -> None:
+        self._console = console
+        #: frames, those of the suite's own among them
+        self.sent = 0
+        self._issued = ""
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, CommandIssued):
+            self._issued = event.text
+            self._say(event.text, "bold")
+        elif isinstance(event, EventObserved):
+            self.sent += event.event.sent
+            if event.event.name not in HANDSHAKE:
+                self._say(visible("    " + plain(str(event.event))), "" if event.event.sent else "cyan")
+
+    def note_unsent(self, command: Command, is_over: bool) -> None:
+        """Nothing was sent for the command."""
+        if is_over and self._issued != str(command):
+            self._say(str(command), "bold")
+        why = "nothing more is judged in this sequence" if is_over else "its connection is closed, or open already"
+        self._say(f"    was not sent: {why}", "yellow")
+
+    def _say(self, text: str, style: str) -> None:
+        if self._console is not None:
+            self._console.print(Text(text, style=style))
 
 
 def _print(judgement: SequenceJudgement, queue_type: str | None, console: Console) -> None:

@@ -15,7 +15,14 @@ from rich.console import Console
 
 from amqpspec.command_line.exit_codes import INTERRUPTED, TERMINATED
 from amqpspec.command_line.options import DEFAULT_SEQUENCES, available_processors, random_seed
-from amqpspec.command_line.output_files import heard_or_not, held, require_apart, require_writable, write
+from amqpspec.command_line.output_files import (
+    heard_or_not,
+    held,
+    make_directory,
+    require_apart,
+    require_writable,
+    write,
+)
 from amqpspec.command_line.run_outputs import print_result, write_reports
 from amqpspec.command_line.several_targets import run_each
 from amqpspec.command_line.targets import StartedTarget
@@ -66,7 +73,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
     if options.update_deviations and not options.deviations:
         raise UsageError("--update-deviations needs the file, by --deviations FILE")
     listed = read_deviations(options.deviations) if options.deviations else ()
-    _make_directory(options.out)
+    make_directory(options.out)
     reports = [
         path for path in (
             options.html or options.out / "report.html", options.json or options.out / "report.json", options.junit,
@@ -215,13 +222,6 @@ def _jobs(target: str | None) -> int:
 
 def _has_text(path: Path) -> bool:
     return path.is_file() and path.stat().st_size > 0
-
-
-def _make_directory(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{directory}: cannot be made: {error.strerror}") from None
 
 
 def _require_store(folder: Path) -> None:

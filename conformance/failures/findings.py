@@ -153,9 +153,10 @@ class Findings:
                 shrunk = shrink(commands, shows, self._dialect, min(most, share, self._shrinking_left))
                 shortest, cut_short = shrunk.commands, shrunk.cut_short
                 rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
-                if not rate[0] and self._shrinking_left > time.monotonic() - began:
-                    shortest = tuple(commands)
-                    rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
+                if not rate[0]:  # by chance what was shrunk had shown it, once
+                    shortest, rate = tuple(commands), None
+                    if self._shrinking_left > time.monotonic() - began:
+                        rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
         finally:
             self._time_left = self._shrinking_left - (time.monotonic() - began)
             found = self._remember(latest, sequence, shortest, rate, cut_short)

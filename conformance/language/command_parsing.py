@@ -30,7 +30,15 @@ from amqpspec.conformance.language.command_arguments import (
     hyphened,
 )
 from amqpspec.conformance.traces.trace_values import TOO_DEEP, ValueNotRecordable, decode_value
-from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, OTHER_INPUTS, Content, Table
+from amqpspec.model.protocol.methods import (
+    CONTENT_METHODS,
+    METHOD_IDS,
+    OPERATOR,
+    OPERATOR_METHODS,
+    OTHER_INPUTS,
+    Content,
+    Table,
+)
 
 
 class CommandSyntaxError(ValueError):
@@ -70,6 +78,9 @@ def parse_command(line: str) -> Command:
     column, name, method = words[1]
     if name or (method not in METHOD_IDS and method not in OTHER_INPUTS):
         raise CommandSyntaxError(f"{method!r} is not a method", column)
+    if (target[1] == OPERATOR) is not (method in OPERATOR_METHODS):
+        whose = f"of the connection {OPERATOR!r}" if method in OPERATOR_METHODS else "of a client's connection"
+        raise CommandSyntaxError(f"{method} is a method {whose}", column)
     channel = int(target[2] or 0)
     if channel > 65535:
         raise CommandSyntaxError(f"channel {channel} is beyond 65535", 1)

@@ -20,8 +20,6 @@ PROTOCOL = {
 }  # fmt: skip
 
 _CLOSE: Table = {"reply_code": 200, "reply_text": "done"}
-#: Octets of the frame header's flags: no property follows.
-_NO_PROPERTIES = "0000"
 _bodies = st.sampled_from((b"", b"x", b"two words", b"." * 5000))
 _odd_frames = st.sampled_from(
     (

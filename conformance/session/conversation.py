@@ -21,6 +21,7 @@ from amqpspec.conformance.verdicts.events import EventObserved, Listener, tell
 from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.judging.questions import Questions
 from amqpspec.model.protocol.methods import NO_HEARTBEAT, ChannelKey, Method, OperatorAction, TraceEvent
+from amqpspec.targets.codec.single_frames import as_understood
 
 #: After so many deadlines what is owed is overdue, though other frames come all the time.
 MOST_DEADLINES = 5
@@ -148,8 +149,9 @@ class Conversation:
         """As `Carrier.send`. What has come while nobody looked is taken first: it is not an answer to this."""
         if not more and self.now() - self._looked > UNREAD:
             self.drain()
-        self.declared.sent(event)
-        self.last_sent.sent(event)
+        understood = as_understood(event)
+        self.declared.sent(understood)
+        self.last_sent.sent(understood)
         self.carrier.send(event, more=more)
 
     def request(self, event: TraceEvent) -> None:

@@ -26,6 +26,6 @@ class LastSent:
         """Its last frame was a request, and all that comes on it comes ahead of an answer: there is nothing to flush.
 
         An answer need not come after a delivery that a queue has sent to the channel (rabbit_channel takes the answer
-        of a queue ahead of what else has come to it), so that a channel with consumers is never meant.
+        of a queue ahead of what else has come to it), so this is never true of a channel with consumers.
         """
         return self._requested.get(channel, False) and channel not in self._hears

@@ -45,6 +45,7 @@ class Lockstep:
             complete_barrier(conversation, [command])
 
     def at_end(self, conversation: Conversation) -> None:
-        """Everything has been waited for. What is in the queues now must stay."""
+        """Wait for what the last commands owe, if they did not. What is in the queues now must stay."""
+        conversation.collect()
         if not conversation.over:
             ask_at_rest(conversation)

@@ -133,8 +133,8 @@ def put_body(row: TraceRow, body: bytes, longest: int = MAX_BODY) -> None:
 def row_event(row: TraceRow) -> TraceEvent:
     """The frame of a row of kind "frame".
 
-    The body of a message that was recorded as a digest is a stand-in: of the same length, and equal exactly
-    to the stand-ins of equal bodies, which is all that judging asks of a body.
+    The body of a message that was recorded as a digest is a stand-in: of the same length, if that is 64
+    octets or more, and equal exactly to the stand-ins of equal bodies, which is all that judging asks of a body.
     """
     body = row.get("body")
     if body is not None:

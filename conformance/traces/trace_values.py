@@ -116,6 +116,6 @@ def _untag(tag: str, written: Any, depth: int) -> Any:
                 return {decode_value(key, depth + 1): decode_value(item, depth + 1) for key, item in written}
             case _ if (kind := WIRE_NUMBERS.get(tag[1:])) is not None:
                 return kind(decode_value(written, depth + 1))
-    except (TypeError, ValueError, InvalidOperation) as error:
+    except (TypeError, ValueError, OverflowError, InvalidOperation) as error:
         raise ValueNotRecordable(f"the value of the tag {tag} is not one: {error}") from error
     raise ValueNotRecordable(f"unknown tag {tag!r}")

@@ -69,6 +69,11 @@ def _entry(deviation: Deviation) -> str:
     for key, value in (("link", deviation.link), ("product", deviation.product), ("shown-by", deviation.shown_by)):
         if value:
             lines.append(f"{key} = {_text(value)}")
+    if deviation.versions is not None:
+        first, last = deviation.versions.first, deviation.versions.last
+        lines.append(f"versions = {_text(str(first) if last == first else f'{first} to {last}')}")
+    if deviation.expires is not None:
+        lines.append(f"expires = {deviation.expires}")
     if deviation.by_chance:
         lines.append("by-chance = true")
     return "\n".join(lines) + "\n"

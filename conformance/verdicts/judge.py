@@ -196,6 +196,16 @@ def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
     return sequence.judgement(complete)
 
 
+def _takes(sequence: SequenceJudge | OpenSequenceJudge, row: TraceRow) -> bool:
+    """`SequenceJudge.row`. Raises `TraceError` for a row that cannot be judged, such as one that somebody wrote."""
+    try:
+        return sequence.row(row)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        what = row.get("method") or row["kind"]
+        why = f"{type(error).__name__}: {error}"
+        raise TraceError(f"the sequence {row['sequence']!r} cannot be judged at its row {what}: {why}") from error
+
+
 def judge_all(rows: Iterable[TraceRow], acceptor: MakesAcceptor = acceptor_for) -> Iterator[SequenceJudgement]:
     """Judge all sequences of a trace, whose rows may be mixed, each as soon as it is complete.
 
@@ -212,7 +222,7 @@ def judge_all(rows: Iterable[TraceRow], acceptor: MakesAcceptor = acceptor_for) 
             open_ones[name] = judge_of(row, acceptor)
         elif row["kind"] == "start":
             raise TraceError(f"the sequence {name!r} starts again before its end row")
-        elif sequence.row(row):
+        elif _takes(sequence, row):
             yield sequence.judgement()
             del open_ones[name]
     for sequence in open_ones.values():

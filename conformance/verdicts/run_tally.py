@@ -62,7 +62,6 @@ class RunTally:
 
     def _list_measurements(self, more: Iterable[tuple[int, int, str, Measurement]]) -> None:
         self._measurements += more
-        self._measurements.sort(key=lambda each: (*each[:3], astuple(each[3])))
 
     # ------------------------------------------------------------------------------------ what is reported
 
@@ -88,7 +87,8 @@ class RunTally:
     @property
     def measurements(self) -> list[tuple[str, Measurement]]:
         """(sequence, measurement)."""
-        return [(sequence, measurement) for _, _, sequence, measurement in self._measurements]
+        ordered = sorted(self._measurements, key=lambda each: (*each[:3], astuple(each[3])))
+        return [(sequence, measurement) for _, _, sequence, measurement in ordered]
 
     @property
     def found(self) -> dict[str, FoundFailure]:

@@ -199,6 +199,9 @@ OTHER_EVENTS = {name: kind for kind, names in _TYPES.items() for name in names}
 #: Of these, what can be an input.
 OTHER_INPUTS = OTHER_EVENTS.keys() - {"socket.closed", "socket.garbage"}
 
+#: Those that are no client's, but the operator's, or about time.
+OPERATOR_METHODS = frozenset((*_TYPES[OperatorAction], *_TYPES[ClockWait]))
+
 #: Those of a client that the server answers (unless they say `nowait`).
 SYNCHRONOUS_METHODS = frozenset(name.removesuffix("-ok") for name in METHOD_IDS if name.endswith("-ok")) - {
     "connection.start", "connection.secure", "connection.tune",

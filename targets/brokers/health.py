@@ -25,7 +25,8 @@ def check_alive(address: Address, time_limit: float = TIME_LIMIT, has_served: bo
 
     False: it refuses, but it answers. Where it `has_served` a fresh connection before, a part of it is gone by now: it
     is asked a second time, and a second refusal raises `ServesNoMore`.
-    One that answers no queue.delete, and what comes after it, has never learnt it, and is not gone.
+    A broker that leaves queue.delete unanswered, and answers the channel.close behind it, does not know queue.delete:
+    it is not gone.
     """
     for is_last in (False, True) if has_served else (True,):
         with _Visit(address, time_limit) as visit:

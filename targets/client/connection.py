@@ -15,6 +15,8 @@ from amqpspec.targets.codec.methods_codec import Decoder, FrameSyntaxError, Prot
 READ_AHEAD = 16 * 1024 * 1024
 #: What a frame that waits to be received costs besides its octets: many small ones fill the memory as well.
 _FRAME_COST = 1024
+#: frame-min-size of 0-9-1: octets that a frame may have in any case.
+FRAME_MIN_SIZE = 4096
 _NEVER = float("inf")
 
 
@@ -32,6 +34,8 @@ class Connection:
         self.end_delivered = False
         #: nothing is written any more
         self.is_output_over = False
+        #: the handshake has settled the limits
+        self.is_tuned = False
         #: no heartbeats are sent, whatever was agreed
         self.is_silent = False
         #: called once, when it is over
@@ -43,7 +47,9 @@ class Connection:
     def adopt(self, session: Session) -> None:
         """Take over what the handshake settled."""
         self.session = session
-        self._decoder.frame_max = session.tune.frame_max
+        self.is_tuned = True
+        # both sides must accept the least size that there is, whatever was agreed upon
+        self._decoder.frame_max = max(session.tune.frame_max, FRAME_MIN_SIZE) if session.tune.frame_max else 0
 
     def read(self) -> int:
         """Take what has arrived into the inbox; its weight in octets (0: nothing came, or the stream ended)."""

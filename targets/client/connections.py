@@ -14,6 +14,8 @@ from amqpspec.targets.codec.methods_codec import HEARTBEAT_OCTETS
 #: Octets beyond which nothing more is held back.
 MOST_HELD = 65_536
 
+_NEVER = float("inf")
+
 
 class Connections:
     """By name, one selector for all, and one `inbox` for what arrives.
@@ -70,7 +72,9 @@ class Connections:
             self._keeping_alive.add(connection)
 
     def adopt(self, connection: Connection, said: Table) -> None:
-        """A connection.tune-ok with these arguments was sent."""
+        """A connection.tune-ok with these arguments was sent. A later one, which no broker awaits, changes nothing."""
+        if connection.is_tuned:
+            return
         tune = Tune(said.get("channel_max", 0), said.get("frame_max", 0), said.get("heartbeat", 0))
         connection.adopt(Session(connection.session.server_properties, tune))
         if tune.heartbeat and not connection.ended:
@@ -112,7 +116,7 @@ class Connections:
         deadline = time.monotonic() + timeout
         while self._open_count:
             remaining = max(deadline - time.monotonic(), 0.0)
-            wait = min(remaining, self._next_heartbeat()) if self._keeping_alive else remaining
+            wait = min(remaining, self._next_heartbeat())
             for key, _ in self._selector.select(wait):
                 key.data.read()
             if self._keeping_alive:
@@ -121,13 +125,17 @@ class Connections:
                 break
         return bool(self.inbox)
 
-    def _next_heartbeat(self) -> float:
-        """Seconds until one is to be sent, or a silent broker to be given up."""
-        left = min(min(kept.heartbeat_due(), kept.given_up_at()) - kept.now() for kept in self._keeping_alive)
+    def _next_heartbeat(self, but: Connection | None = None) -> float:
+        """Seconds until one is to be sent, or a silent broker to be given up; `but` on this connection."""
+        others = (kept for kept in self._keeping_alive if kept is not but)
+        left = min((min(kept.heartbeat_due(), kept.given_up_at()) - kept.now() for kept in others), default=_NEVER)
         return max(left, 0.0)
 
-    def _keep_alive(self) -> None:
+    def _keep_alive(self, but: Connection | None = None) -> None:
+        """`but`: the one that is being written to, which needs no heartbeat, and bears none in between."""
         for connection in list(self._keeping_alive):
+            if connection is but:
+                continue
             now = connection.now()
             # All that had come was read just now: if nobody called us for long, that is not held against it.
             if now >= connection.given_up_at():
@@ -182,9 +190,11 @@ class Connections:
             elif self._ahead >= READ_AHEAD:
                 connection.stream.wait_writable(deadline)
             else:
-                for key, events in self._selector.select(remaining):
+                wait = min(remaining, self._next_heartbeat(but=connection))
+                for key, events in self._selector.select(wait):
                     if events & selectors.EVENT_READ:
                         self._ahead += key.data.read()
+                self._keep_alive(but=connection)
             left = connection.write(rest)
             if len(left) < len(rest):
                 deadline = min(time.monotonic() + self._write_patience, last_deadline)

@@ -197,7 +197,7 @@ class WireClient:
         self._observe(as_understood(event), self._now())
         write = self._connections.hold if more else self._connections.write
         write(connection, octets)
-        if event.name == "connection.tune-ok":
+        if event.name == "connection.tune-ok" and not event.channel:
             self._connections.adopt(connection, event.arguments)
 
     def note(self, event: TraceEvent) -> None:

@@ -12,6 +12,7 @@ octet 0 for `V`. Octets that are not UTF-8 are kept in a str by the error handle
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -96,6 +97,8 @@ def _encode_value(value: Any, depth: int) -> bytes:
         case None:
             return b"V"
         case float():
+            if math.isnan(value):
+                raise EncodingError("nan is no value that could be recognised again")
             return b"d" + struct.pack(">d", value)
         case bytes() | bytearray():
             return b"x" + encode_long_string(value)
@@ -104,6 +107,8 @@ def _encode_value(value: Any, depth: int) -> bytes:
         case datetime():
             return b"T" + struct.pack(">Q", _seconds(value))
         case Decimal():
+            if value.as_tuple().exponent not in range(-255, 1) or (not value and value.is_signed()):
+                raise EncodingError(f"{value} is no AMQP decimal: digits, and how many of them are behind the point")
             try:
                 return b"D" + pamqp_encode.decimal(value)
             except (TypeError, ArithmeticError) as error:
@@ -124,8 +129,8 @@ def _encode_integer(value: int) -> bytes:
 
 
 def _seconds(moment: datetime) -> int:
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
+    if moment.tzinfo is None or moment.microsecond:
+        raise EncodingError(f"{moment} is no AMQP timestamp, which has whole seconds, and a zone as in +00:00")
     seconds = (moment - _EPOCH) // timedelta(seconds=1)
     if seconds < 0:
         raise EncodingError(f"{moment} is before 1970, which an AMQP timestamp cannot be")

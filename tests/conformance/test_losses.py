@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -96,6 +97,24 @@ def test_a_loss_of_a_broker_that_somebody_else_started_ends_the_run_and_is_told_
     verdicts = {each.id: each.verdict for each in result.requirements}
     assert verdicts[SERVES_ON] is Verdict.FAIL
     assert "one by one" not in "".join(result.failures[0].failure.state)
+
+
+def test_what_was_over_when_the_target_was_lost_counts_whoever_has_carried_it_out(tmp_path: Path) -> None:
+    """Scenarios that wait are carried out beside the others, and taken after them."""
+    trace = tmp_path / "trace.jsonl"
+
+    def ends_it(event: TraceEvent) -> bool:
+        if event.name != "basic.recover":
+            return False
+        until = time.monotonic() + 30
+        while not re.search(rb'"end","sequence":"scenario TTL-001', trace.read_bytes()) and time.monotonic() < until:
+            time.sleep(0.01)
+        return True
+
+    result, _, told = a_run(tmp_path, ends_it, "TTL-001", "RECOVER-003", can_start_it=False)
+    assert result.lost is not None
+    assert any(name.startswith("scenario TTL-001") for name in told)
+    assert len(told) == len(set(told))
 
 
 def test_the_run_goes_on_and_names_the_sequence(tmp_path: Path) -> None:

@@ -164,6 +164,17 @@ def test_a_worker_that_is_ended_from_outside_is_told_of_in_a_line(place: Place) 
                     worker.kill()
 
 
+def test_and_one_that_is_ended_while_it_has_nothing_to_do(place: Place) -> None:
+    with pytest.raises(WorkerLost, match="ended from outside"):  # noqa: SIM117
+        with SeveralProcesses(place, RunOptions(jobs=1), lambda: False) as workers:
+            list(workers.carried_out([sequence("s", "a.1 queue.declare q")]))
+            for worker in multiprocessing.active_children():
+                worker.kill()
+                worker.join()
+            for number in range(50):  # until the pool has noticed
+                list(workers.made([Round(number, 9)]))
+
+
 def test_an_interruption_deletes_what_was_made(tmp_path: Path) -> None:
     with EmbeddedBroker() as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
         with pytest.raises(KeyboardInterrupt):  # noqa: SIM117

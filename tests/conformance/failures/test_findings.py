@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 
 import pytest
 
@@ -154,6 +155,25 @@ def test_shrinking_takes_as_long_as_the_run_did_where_nobody_has_said(
     subject.shrink_all(took)
     assert shares == [seconds]
     assert shrunk(told).found.cut_short
+
+
+@pytest.mark.parametrize(("time_left", "rate"), [(True, (3, 3)), (False, None)])
+def test_commands_that_never_showed_it_again_are_not_reported(
+    time_left: bool, rate: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was shrunk has shown it once, by chance."""
+    now = [0.0]
+
+    def shrink(*_: object) -> Shrunk:
+        now[0] = 0.0 if time_left else 1000.0
+        return Shrunk(tuple(COMMANDS[:1]), False)
+
+    monkeypatch.setattr("amqpspec.conformance.failures.findings.shrink", shrink)
+    monkeypatch.setattr("amqpspec.conformance.failures.findings.time", SimpleNamespace(monotonic=lambda: now[0]))
+    subject, told, _ = findings(lambda lines: len(lines) == len(COMMANDS))
+    subject.shrink_all()
+    found = shrunk(told).found
+    assert (found.commands, found.rate) == (tuple(map(str, COMMANDS)), rate)
 
 
 def test_a_failure_that_shows_in_several_sequences_is_shrunk_once() -> None:

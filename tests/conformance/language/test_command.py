@@ -19,7 +19,15 @@ from amqpspec.conformance.language.command_arguments import (
     TABLE_METHODS,
 )
 from amqpspec.conformance.language.command_parsing import MAX_BODY, CommandSyntaxError, parse_command
-from amqpspec.model.protocol.methods import CONTENT_METHODS, METHOD_IDS, OTHER_INPUTS, Content, Table
+from amqpspec.model.protocol.methods import (
+    CONTENT_METHODS,
+    METHOD_IDS,
+    OPERATOR,
+    OPERATOR_METHODS,
+    OTHER_INPUTS,
+    Content,
+    Table,
+)
 
 METHODS = sorted({*METHOD_IDS, *OTHER_INPUTS})
 
@@ -78,7 +86,7 @@ def commands(draw: st.DrawFn, method: str | None = None) -> Command:
     elif method in CONTENT_METHODS - BODY_METHODS:
         content = Content()
     return Command(
-        draw(st.sampled_from(["a", "b", "consumer2"])),
+        OPERATOR if method in OPERATOR_METHODS else draw(st.sampled_from(["a", "b", "consumer2"])),
         draw(st.sampled_from([0, 1, 2, 2047, 65535])),
         method,
         arguments,
@@ -193,6 +201,8 @@ def test_any_line_is_a_command_or_an_error_with_a_column_in_the_line(line: str) 
         ("broker clock.wait 9223372036855", 19, "is not from 0 to 86400000 milliseconds"),
         ("broker clock.wait milliseconds=-5", 32, "is not from 0 to 86400000 milliseconds"),
         ("a.1 queue.declare q x-y=[" + "1" * 5000 + "]", 25, "too many digits"),
+        ("broker basic.get q", 8, "is a method of a client's connection"),
+        ("a clock.wait 5", 3, "is a method of the connection 'broker'"),
         ("a.1 basic.get q &&", 17, "'&&' is not an argument"),
         ("a.1 basic.get & q", 15, "& stands at the end"),
         ("a.1 & basic.get", 5, "& stands at the end"),

@@ -14,7 +14,10 @@ import pika
 import pytest
 
 from amqpspec import EmbeddedBroker
-from amqpspec.conformance.traces.trace import read_trace
+from amqpspec.conformance.recording.forwarder import Place, forward
+from amqpspec.conformance.recording.recorder import RecorderOptions
+from amqpspec.conformance.traces.trace import TraceError, read_trace
+from amqpspec.targets.address import parse_address
 from tests.patience import patience
 from tests.proxies import recording
 from tests.targets.client.test_wire import certificate, server_tls  # noqa: F401
@@ -84,10 +87,18 @@ def test_what_it_cannot_do_is_one_line(tmp_path: Path, what: str) -> None:
         elif what == "port":
             listen = f"127.0.0.1:{port}"
         else:
-            out, code = Path("/proc/self/nowhere"), 5
-            said = f"{out}/trace.jsonl: the trace cannot be written: No such file or directory"
+            out, code = Path("/proc/self/nowhere"), 2
+            said = f"{out}: cannot be made: No such file or directory"
         command = ["record", "--upstream", upstream, "--listen", listen, "--out", str(out)]
         done = subprocess.run(
             [sys.executable, "-m", "amqpspec", *command], capture_output=True, text=True, timeout=patience(60)
         )
         assert (done.stderr, done.returncode) == (f"amqpspec: {said}\n", code)
+
+
+def test_a_recorder_that_cannot_write_ends_the_recording() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        upstream = parse_address(f"amqp://127.0.0.1:{listener.getsockname()[1]}")
+        options = RecorderOptions("/proc/self/nowhere", "broker")
+        with pytest.raises(TraceError, match=r"nowhere/trace\.jsonl: the trace cannot be written: No such file"):
+            forward(upstream, None, Place("127.0.0.1", 0), options, lambda host, port: None)

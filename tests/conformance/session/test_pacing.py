@@ -81,3 +81,9 @@ def test_what_is_wrong_is_found_either_way(tmp_path: Path) -> None:
         judgement, _ = run(tmp_path / "t.jsonl", pace, *lines, fault="recover-ok-missing")
         assert judgement.verdict is Verdict.FAIL
         assert [failure.detail for failure in judgement.failures] == ["basic.recover-ok"]
+
+
+def test_what_the_last_command_owes_is_waited_for_whether_it_was_to_be_or_not(tmp_path: Path) -> None:
+    for end in ("", " &"):
+        judgement, _ = run(tmp_path / f"trace{end}.jsonl", Lockstep, f"a.1 basic.get nosuch{end}", fault="get-unknown")
+        assert judgement.verdict is Verdict.FAIL

@@ -241,6 +241,14 @@ def test_a_file_that_is_made_makes_the_run_green(tmp_path: Path) -> None:
     assert (marked.exit_code, marked.problems) == (0, ())
 
 
+@pytest.mark.parametrize("written_as", ["2.1.0", "2.1.0 to 2.4.9"])
+def test_an_entry_that_is_kept_keeps_its_bounds(tmp_path: Path, written_as: str) -> None:
+    text = '[[deviation]]\nidentity = "ACK-001|x|y"\nreason = "r"\nproduct = "B"\n'
+    bounded = read_deviations(written(tmp_path, f'{text}versions = "{written_as}"\nexpires = 2027-03-01\n'))
+    assert bounded[0].versions is not None
+    assert read_deviations(written(tmp_path, as_toml(bounded))) == bounded
+
+
 def test_known_defects_that_did_not_show_are_listed_unless_they_would_have() -> None:
     missed = (DefectOutcome(CHANCE, 0, 3), NOT_TESTED, GONE)
     listed = deviations_of(result(defects=missed[:2]), TODAY)

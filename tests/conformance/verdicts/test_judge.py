@@ -14,7 +14,7 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, TraceWriter, jsonl_to_parquet, read_trace, sequences
 from amqpspec.conformance.traces.trace_failures import failure_to_json
 from amqpspec.conformance.traces.trace_row import measurement_row
-from amqpspec.conformance.verdicts.judge import SequenceJudge, judge
+from amqpspec.conformance.verdicts.judge import SequenceJudge, judge, judge_all
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
 from amqpspec.model.promises.verdict import Verdict
@@ -181,3 +181,17 @@ def test_another_dialect_judges_differently(tmp_path: Path) -> None:
 def test_a_judgement_in_the_open_world_names_the_product() -> None:
     start = {"sequence": "s", "target": "t", "dialect": "amqp-0-9-1", "product": "MyBroker", "version": "1.0"}
     assert OpenSequenceJudge(start).judgement().product == "MyBroker"
+
+
+def test_a_row_that_cannot_be_judged_is_named(tmp_path: Path) -> None:
+    with EmbeddedBroker() as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
+        description = TargetDescription("embedded", "amqpspec", "0", "rabbitmq-4.3")
+        with Session(TargetUnderTest(broker.address, description), trace, "one") as session:
+            for line in ("a.1 queue.declare q", "a.1 basic.publish q", "a.1 basic.get q"):
+                session.run(parse_command(line))
+    rows = list(read_trace(tmp_path))
+    for row in rows:
+        if row.get("method") == "basic.get-ok":
+            del row["arguments"]["delivery_tag"]
+    with pytest.raises(TraceError, match=r"'one' cannot be judged at its row basic\.get-ok: KeyError: 'delivery_tag'"):
+        list(judge_all(rows))

@@ -220,6 +220,21 @@ class TestOpening:
         assert methods(seen) == HANDSHAKE
         assert seen[1].arguments["response"] == "***"
 
+    def test_limits_are_those_of_the_handshake_and_frames_may_have_4096_octets(self, brokers: Brokers) -> None:
+        def script(peer: Peer) -> None:
+            peer.greet()
+            peer.next()
+            peer.send("basic.deliver", 1, Content({}, bytes(3000)))
+            peer.wait_for_end()
+
+        with WireClient(brokers(script).address) as client:
+            client.open("a", frame_max=100)
+            assert client.tune("a").frame_max == 100
+            again = {"channel_max": 0, "frame_max": 50, "heartbeat": 0}
+            client.send(Method("a", 0, "connection.tune-ok", again, True))
+            assert client.tune("a").frame_max == 100
+            assert receive(client).name == "basic.deliver"
+
     def test_overrides_are_sent_as_they_are(self, brokers: Brokers, seen: list[Method]) -> None:
         theirs: list[Method] = []
         broker = brokers(lambda peer: theirs.extend(peer.greet(frame_max=4_096, channel_max=10)))
@@ -782,6 +797,29 @@ class TestHeartbeats:
             assert receive(client).arguments == {"reason": "no heartbeat"}
             assert 1.8 < time.monotonic() - begin < patience(6)
             assert not client.is_open("a")
+
+    def test_sent_on_other_connections_while_a_write_is_stuck(self, brokers: Brokers) -> None:
+        beats: list[float] = []
+
+        def kept_alive(peer: Peer) -> None:
+            peer.greet()
+            while isinstance(peer.next(), Heartbeat):
+                beats.append(time.monotonic())
+                peer.write(HEARTBEAT_OCTETS)
+
+        def reads_nothing(peer: Peer) -> None:
+            done.wait(PATIENCE)
+
+        done = threading.Event()
+        with WireClient(brokers(kept_alive, opened(reads_nothing)).address, write_patience=2.5) as client:
+            client.open("a", heartbeat=1)
+            client.open("b")
+            began = time.monotonic()
+            client.send(Method("b", 1, "basic.publish", {}, True, Content({}, bytes(16_000_000))))
+            took = time.monotonic() - began
+            done.set()
+        assert not client.is_open("b")
+        assert sum(began < beat < began + took for beat in beats) >= 3
 
     def test_what_waits_unread_is_a_sign_of_life(self, brokers: Brokers) -> None:
         def script(peer: Peer) -> None:
