@@ -37,7 +37,7 @@ WARNING_SIGN, ACCEPTED_SIGN = "!", "≈"
 #: Names of what is left behind, beyond which only their number is told.
 MOST_NAMES = 8
 
-NOTHING = "nothing was carried out: no scenario that was chosen is applicable to this target, and nothing was searched"
+NOTHING = "nothing was carried out: there was no time, or no scenario that was chosen is applicable to this target"
 
 UNREGISTERED = "not registered"
 

@@ -259,9 +259,9 @@ class Hooks:
 
     def _wake(self, awake: frozenset[str]) -> None:
         self.awake = awake
-        self._others[awake] = self
         for place, methods in self._at.items():
             setattr(self, place, tuple([method for method, guest in methods if not guest or guest in awake]))
+        self._others[awake] = self  # once it is whole: sequences that are carried out in other threads find it there
 
     def with_awake(self, guest: str) -> Hooks:
         """The same, where that one is awake as well."""

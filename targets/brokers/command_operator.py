@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from amqpspec.model.protocol.methods import OperatorAction
-from amqpspec.targets.brokers.operator import Peer, PeerOf, undoing
+from amqpspec.targets.brokers.operator import PeerOf, nobody, undoing
 from amqpspec.targets.errors import OperatorError, OperatorMissing
 
 #: By the name of an action the placeholders of its command.
@@ -65,7 +65,7 @@ class CommandOperator:
         for action in undoing(actions):
             # what is gone already, or cannot be taken away, must not keep the rest
             try:
-                self.carry_out([action], _nobody)
+                self.carry_out([action], nobody)
             except OperatorError as error:
                 failed.append(error)
         if failed:
@@ -97,7 +97,3 @@ class CommandOperator:
 def fill(part: str, values: Mapping[str, str]) -> str:
     """Each `{name}` replaced; what is put in is not looked at again."""
     return PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), part)
-
-
-def _nobody(name: str) -> Peer:
-    raise OperatorError(f"there is no connection {name}")

@@ -10,6 +10,7 @@ from typing import Any, Self
 from amqpspec.model.protocol.methods import Content, Method, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.codec.field_values import EncodingError
 from amqpspec.targets.errors import ServesNoMore, TargetError, TargetUnreachable
 
 #: Seconds that a broker in good health may take for all of it: at the most, and at the least.
@@ -147,7 +148,10 @@ class _Visit:
 
     def publish_and_get(self) -> str | None:
         """What is wrong with what comes of a message that is published."""
-        self.send("basic.publish", {"exchange": "", "routing_key": self.queue["queue"]}, Content({}, _BODY))
+        try:
+            self.send("basic.publish", {"exchange": "", "routing_key": self.queue["queue"]}, Content({}, _BODY))
+        except EncodingError as error:
+            return str(error)  # by the frame-max that the broker wants
         got = self.ask("basic.get", {**self.queue, "no_ack": True})
         until = time.monotonic() + PUBLISHING_TIME
         while got.name == "basic.get-empty" and time.monotonic() < until:

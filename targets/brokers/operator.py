@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from amqpspec.model.protocol.methods import OPERATOR, OperatorAction, Table
+from amqpspec.targets.errors import OperatorError
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,11 @@ class Peer:
 
 #: Gives the end of the connection that commands call so.
 PeerOf = Callable[[str], Peer]
+
+
+def nobody(name: str) -> Peer:
+    """For actions that name no connection. Raises `OperatorError`."""
+    raise OperatorError(f"there is no connection {name}")
 
 
 class Operator(Protocol):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from amqpspec.model.protocol.methods import OperatorAction
-from amqpspec.targets.brokers.operator import Operator, Peer, PeerOf, undoing
+from amqpspec.targets.brokers.operator import Operator, PeerOf, nobody, undoing
 from amqpspec.targets.errors import OperatorError, TargetError
 
 #: Has the broker's node evaluate Erlang expressions, gives what was printed of the value, and raises `TargetError` if
@@ -48,7 +48,7 @@ class RabbitmqctlOperator:
         # what is gone already, or cannot be taken away, must not keep the rest
         left = undoing(actions)
         if left:
-            self._say([f"(catch begin {expression(action, _nobody)} end)" for action in left], left)
+            self._say([f"(catch begin {expression(action, nobody)} end)" for action in left], left)
 
     def _say(self, expressions: Sequence[str], actions: Sequence[OperatorAction]) -> None:
         said = "".join(f"{each}, " for each in expressions)
@@ -190,10 +190,6 @@ def _string(text: str) -> str:
     """An Erlang string, in characters that every shell and every node reads alike."""
     plain = (c.isascii() and c.isprintable() and c not in '"\\' for c in text)
     return '"' + "".join(c if is_plain else f"\\x{{{ord(c):x}}}" for c, is_plain in zip(text, plain, strict=True)) + '"'
-
-
-def _nobody(name: str) -> Peer:
-    raise OperatorError(f"there is no connection {name}")
 
 
 def _names(actions: Sequence[OperatorAction]) -> str:

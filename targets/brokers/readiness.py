@@ -17,9 +17,9 @@ from contextlib import ExitStack
 from amqpspec.targets.address import Address, AddressError
 from amqpspec.targets.client.stream import trusting_context
 from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.codec.framing import PROTOCOL_HEADER
 from amqpspec.targets.errors import NotYetOpen, TargetError
 
-_PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 _METHOD_FRAME = 1
 _CONNECTION_START = (10, 10)
 _OPENING = struct.Struct(">BHIHH")  # frame type, channel, size, class, method
@@ -80,7 +80,7 @@ def answers_amqp(address: Address, timeout: float) -> bool:
             connection = stack.enter_context(socket.create_connection((address.host, address.port), timeout))
             if context is not None:
                 connection = stack.enter_context(context.wrap_socket(connection, server_hostname=address.host))
-            connection.sendall(_PROTOCOL_HEADER)
+            connection.sendall(PROTOCOL_HEADER)
             while len(received) < _OPENING.size:
                 remaining = deadline - time.monotonic()
                 if remaining <= 0:

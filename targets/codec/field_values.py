@@ -12,7 +12,6 @@ octet 0 for `V`. Octets that are not UTF-8 are kept in a str by the error handle
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -97,8 +96,6 @@ def _encode_value(value: Any, depth: int) -> bytes:
         case None:
             return b"V"
         case float():
-            if math.isnan(value):
-                raise EncodingError("nan is no value that could be recognised again")
             return b"d" + struct.pack(">d", value)
         case bytes() | bytearray():
             return b"x" + encode_long_string(value)

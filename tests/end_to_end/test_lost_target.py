@@ -11,7 +11,7 @@ from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
-from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.conformance.verdicts.judgement import SERVES_ON, TargetDescription
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 
@@ -37,5 +37,5 @@ def test_what_the_end_of_the_broker_shows_is_no_failure(tmp_path: Path, kill_at:
             is_over.set()
             killer.join()
     assert result.lost is not None
-    assert result.failures == ()
+    assert [found.failure.requirement for found in result.failures] == [SERVES_ON]
     assert result.exit_code == 3

@@ -87,3 +87,10 @@ def test_what_the_last_command_owes_is_waited_for_whether_it_was_to_be_or_not(tm
     for end in ("", " &"):
         judgement, _ = run(tmp_path / f"trace{end}.jsonl", Lockstep, f"a.1 basic.get nosuch{end}", fault="get-unknown")
         assert judgement.verdict is Verdict.FAIL
+
+
+def test_a_header_that_is_no_number_comes_as_it_was_sent(tmp_path: Path) -> None:
+    """A nan equals nothing, itself neither."""
+    publish = 'a.1 basic.publish q body=m1 headers={"h": {"$float": "nan"}}'
+    judgement, _ = run(tmp_path / "trace.jsonl", Lockstep, "a.1 queue.declare q", publish, "a.1 basic.get q")
+    assert judgement.verdict is Verdict.PASS, judgement.failures

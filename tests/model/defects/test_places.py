@@ -65,3 +65,16 @@ def test_who_sleeps_misses_nothing(dialect: str) -> None:
         assert usual.broker.armed == awake.broker.armed
         held.update(awake.broker.memories.held())
     assert len(held) > 5
+
+
+def test_hooks_are_found_by_others_only_once_they_are_whole() -> None:
+    """Sequences that are carried out in several threads share them."""
+
+    class Found(dict[frozenset[str], Hooks]):
+        def __setitem__(self, awake: frozenset[str], hooks: Hooks) -> None:
+            assert vars(Hooks()).keys() <= vars(hooks).keys()
+            super().__setitem__(awake, hooks)
+
+    hooks = Hooks(GUESTS)
+    hooks._others = Found(hooks._others)
+    assert hooks.with_awake(next(iter(GUESTS)).name).awake
