@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.failures.shrink import shrink, waits
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.scenarios.scenario_files import is_scenario
 from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, ShrinkingStarted, tell
 from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
 from amqpspec.model.defects.known_defects import is_as_known
@@ -67,9 +68,14 @@ class Findings:
         self._listeners = tuple(listeners)
 
     def note(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
-        """Commands of the sequence showed the failure. Of several the fewest count: they take the least to shrink."""
-        known = self._shown_by.get(failure.identity)
-        if known is None or (len(commands) < len(known) and failure.identity not in self._shrunk):
+        """Commands of the sequence showed the failure. Those of a scenario count, which every run carries out; and of
+        several the fewest, which take the least to shrink.
+        """
+        known = self.found.get(failure.identity)
+        if known is None or (
+            failure.identity not in self._shrunk
+            and (not is_scenario(sequence), len(commands)) < (not is_scenario(known.sequence), len(known.commands))
+        ):
             self._shown_by[failure.identity] = commands
             self._remember(failure, sequence, commands)
 

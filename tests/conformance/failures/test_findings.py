@@ -63,6 +63,15 @@ def test_of_several_sequences_that_show_a_failure_the_one_of_fewest_commands_is_
     assert max(map(len, runs)) < len(COMMANDS)
 
 
+def test_the_commands_of_a_scenario_count_before_those_of_the_search() -> None:
+    subject, _, _ = findings(lambda lines: True)
+    for sequence, commands in (("scenario ACK-001", [*COMMANDS, *COMMANDS]), ("search 8", COMMANDS[:1])):
+        subject.note(FAILURE, sequence, commands)
+        assert subject.found[FAILURE.identity].sequence == "scenario ACK-001"
+    subject.note(FAILURE, "scenario ACK-002", COMMANDS)
+    assert subject.found[FAILURE.identity].sequence == "scenario ACK-002"
+
+
 def test_the_shortest_commands_are_remembered_and_told() -> None:
     subject, told, runs = findings(lambda lines: "a.1 queue.purge q" in lines)
     subject.shrink_all()
