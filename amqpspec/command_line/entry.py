@@ -67,6 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         be_silent()
         return 0
+    except MemoryError:
+        return _fail("there is not enough memory", USAGE)
     except OSError as error:
         if error.filename is None:
             be_silent()  # it may be the output that cannot be written

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from amqpspec.command_line import main, replay
 from tests.patience import patience
 
 PROGRAM = [sys.executable, "-m", "amqpspec"]
@@ -81,3 +82,12 @@ def test_an_interrupt_at_the_terminal_while_all_is_loaded(tmp_path: Path, second
         said = process.stderr.read().decode()
         assert process.wait(patience(60)) == 130
     assert "Traceback" not in said and said.endswith("amqpspec: interrupted\n")
+
+
+def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def execute(*_: object) -> int:
+        raise MemoryError
+
+    monkeypatch.setattr(replay, "execute", execute)
+    assert main(["replay", "x.amqp"]) == 2
+    assert capsys.readouterr().err == "amqpspec: there is not enough memory\n"

@@ -16,7 +16,8 @@ from amqpspec.command_line.output_files import held, write
 from amqpspec.command_line.usage import UsageError
 
 SHORT = ["run", "--only", "GET-001", "--sequences", "0", "--jobs", "1"]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+#: Without bytecode: where files are limited, Python would leave that of a module cut short, and others would read it.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def amqpspec(*arguments: str, limit: int | None = None) -> subprocess.CompletedProcess[str]:

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from tests.patience import patience
 
-#: Octets that a run may need beyond what the process has when it begins: a content of 128 MiB is not too large, and
-#: while its buffer grows there are two.
-MEMORY = 400 * 1024 * 1024
+#: Octets that a run may need beyond what the process has when it begins. A content of 128 MiB is not too large: a
+#: sequence may hold one, a client the one that came before, and the next one twice while it becomes whole.
+MEMORY = 600 * 1024 * 1024
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload([
