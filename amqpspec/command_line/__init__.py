@@ -19,6 +19,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # while this was imported
         print("amqpspec: interrupted", file=sys.stderr)
         return INTERRUPTED
+    finally:
+        # Of an interrupt in the middle of an `exec`, as when a dataclass is made, Python keeps that nobody caught it,
+        # and would end by the signal, without the exit code. The next `exec` forgets it.
+        exec("")
 
 
 __all__ = ["main"]

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from amqpspec.command_line.exit_codes import INTERRUPTED, TARGET_LOST, TERMINATED, TRACE_UNREADABLE, USAGE
 from amqpspec.command_line.options import build_parser
-from amqpspec.command_line.output_files import be_silent
+from amqpspec.command_line.standard_output import be_silent
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.interruption import Terminated, ended_by_signals
 from amqpspec.conformance.language.command_file import CommandFileError

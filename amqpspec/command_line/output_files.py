@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from amqpspec.command_line.usage import UsageError
 from amqpspec.reports.stored_run import REPORT
 
-#: Is there, and locked, while a run writes into the directory.
-_LOCK = ".running"
 #: What is read of a directory of a run.
 _READ = (REPORT, "trace.jsonl", "trace.parquet")
-
-
-def make_directory(directory: Path) -> None:
-    """The directory, with those above it. Raises `UsageError`."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{directory}: cannot be made: {error.strerror}") from None
 
 
 def require_writable(path: Path) -> None:
@@ -58,28 +47,6 @@ def require_none_of(path: Path, read: Iterable[Path]) -> None:
                 raise UsageError(f"{path}: is read, so it is not written: give another file")
 
 
-@contextmanager
-def held(directory: Path) -> Iterator[None]:
-    """No other run writes into the directory in this block. Raises `UsageError` where one does already."""
-    path = directory / _LOCK
-    try:
-        lock = path.open("ab")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(f"{directory}: another run writes there; give this one a directory by --out") from None
-        except OSError:
-            pass  # a file system without locks
-        try:
-            yield
-        finally:
-            with suppress(OSError):
-                path.unlink()
-
-
 def write(path: Path, text: str) -> None:
     """Write the file; where that is not possible, say so in a line."""
     try:
@@ -101,19 +68,3 @@ def add_to_job_summary(markdown: str) -> None:
             summary.write(markdown)
     except OSError as error:
         print(f"amqpspec: the job summary was left out: {file}: {error.strerror}", file=sys.stderr)
-
-
-@contextmanager
-def heard_or_not() -> Iterator[None]:
-    """What is printed here may be heard by nobody any more, as the pipe is closed or the disk is full: that changes
-    nothing else.
-    """
-    try:
-        yield
-    except OSError:
-        be_silent()
-
-
-def be_silent() -> None:
-    """From now on the output goes nowhere; what is left of it is no trouble at exit either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

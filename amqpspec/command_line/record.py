@@ -8,7 +8,8 @@ import ssl
 from rich.console import Console
 
 from amqpspec.command_line.exit_codes import CONFORMS
-from amqpspec.command_line.output_files import make_directory, require_writable
+from amqpspec.command_line.output_files import require_writable
+from amqpspec.command_line.run_directory import make_directory
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.recording.forwarder import Place, forward
 from amqpspec.conformance.recording.recorder import NAME, RecorderOptions

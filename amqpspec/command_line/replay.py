@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
-from amqpspec.command_line.output_files import held, make_directory, require_writable
+from amqpspec.command_line.output_files import require_writable
+from amqpspec.command_line.run_directory import held, make_directory
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import HANDSHAKE

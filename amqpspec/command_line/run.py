@@ -15,16 +15,11 @@ from rich.console import Console
 
 from amqpspec.command_line.exit_codes import INTERRUPTED, TERMINATED
 from amqpspec.command_line.options import DEFAULT_SEQUENCES, available_processors, random_seed
-from amqpspec.command_line.output_files import (
-    heard_or_not,
-    held,
-    make_directory,
-    require_apart,
-    require_writable,
-    write,
-)
+from amqpspec.command_line.output_files import require_apart, require_writable, write
+from amqpspec.command_line.run_directory import held, make_directory
 from amqpspec.command_line.run_outputs import print_result, write_reports
 from amqpspec.command_line.several_targets import run_each
+from amqpspec.command_line.standard_output import heard_or_not
 from amqpspec.command_line.targets import StartedTarget
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import with_ladders

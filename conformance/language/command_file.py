@@ -155,16 +155,3 @@ def _head(text: str, where: str) -> tuple[dict[str, str], list[str]]:
                 raise CommandFileError(f"{where}:{number}:{column}: {word!r} is not a {what} ({', '.join(choices)})")
     types = said.get("queue-types", "").split()
     return said, types
-
-
-def print_command_file(file: CommandFile) -> str:
-    """The text of a file that gives these commands."""
-    lines = []
-    if file.requirement:
-        lines.append(f"@requirement {file.requirement}")
-    if file.title:
-        lines.append(f"@title {file.title}")
-    if file.dialects:
-        lines.append(f"@dialects {' '.join(file.dialects)}")
-    lines += [f"@{key}" for key in _FLAGS if getattr(file, key)]
-    return "\n".join([*lines, *map(str, file.commands), ""])

@@ -227,11 +227,6 @@ class RunResult:
         """Was nothing carried out, as no scenario that was chosen is applicable, and nothing was searched?"""
         return not self.sequences
 
-    @property
-    def is_arguable_only(self) -> bool:
-        """Are there failures that the deviation file does not list, all of them arguable?"""
-        return not self.fails and any(found.known is None for found in self.failures)
-
     def is_as_known(self, found: FoundFailure) -> bool:
         """Is the failure a known defect of the target's version (of its dialect, where the version is not known)?"""
         return is_as_known(found.failure, self.target.dialect, self.target.judged_version)

@@ -24,7 +24,7 @@ from amqpspec.targets.brokers.images import BUILD_COMMAND, IMAGES, LOCAL_PREFIX
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.rabbitmqctl_operator import operator_by
 from amqpspec.targets.brokers.readiness import BrokerUnavailable, LogMemory, wait_until_open, wait_until_ready
-from amqpspec.targets.errors import TargetError
+from amqpspec.targets.errors import OperatorError, TargetError
 
 LABEL = "amqpspec"
 """Every container of ours carries the label `amqpspec=1`: what a killed run left behind can be found."""
@@ -83,6 +83,7 @@ class DockerBroker:
         self._follower: _LogFollower | None = None
         #: for its operator, once that has been asked for
         self._shell: ErlangShell | None = None
+        self._shell_lock = threading.Lock()
 
     @property
     def address(self) -> Address:
@@ -136,9 +137,13 @@ class DockerBroker:
         """Who operates the broker, if there is a RabbitMQ in the container."""
 
         def by_shell(expressions: str) -> str:
-            if self._shell is None:
-                self._shell = ErlangShell(self._running())
-            return self._shell.evaluate(expressions)
+            shell = self._ready_shell()
+            try:
+                return shell.evaluate(expressions)
+            except OperatorError:
+                # What it may still say would be taken for the next answer: that is another one's.
+                self._end_shell(shell)
+                raise
 
         return operator_by(by_shell, lambda expressions: self.execute("rabbitmqctl", "eval", expressions))
 
@@ -228,10 +233,20 @@ class DockerBroker:
         if client is not None:
             client.close()
 
-    def _end_shell(self) -> None:
-        shell, self._shell = self._shell, None
-        if shell is not None:
-            shell.close()
+    def _ready_shell(self) -> ErlangShell:
+        with self._shell_lock:
+            if self._shell is None:
+                self._shell = ErlangShell(self._running())
+            return self._shell
+
+    def _end_shell(self, only: ErlangShell | None = None) -> None:
+        """`only`: unless there is another one by now."""
+        with self._shell_lock:
+            shell = self._shell
+            if shell is None or (only is not None and shell is not only):
+                return
+            self._shell = None
+        shell.close()
 
 
 class _LogFollower:

@@ -91,3 +91,15 @@ def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setattr(replay, "execute", execute)
     assert main(["replay", "x.amqp"]) == 2
     assert capsys.readouterr().err == "amqpspec: there is not enough memory\n"
+
+
+def test_an_interrupt_in_the_middle_of_an_exec_has_its_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "interrupted.py").write_text(
+        "import sys\n"
+        "from amqpspec.command_line import entry, main\n"
+        "entry.main = lambda arguments: exec('raise KeyboardInterrupt')\n"
+        "sys.exit(main([]))\n"
+    )
+    command = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (130, b"amqpspec: interrupted\n")

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from amqpspec.command_line import main
-from amqpspec.command_line.output_files import held, write
+from amqpspec.command_line.output_files import write
+from amqpspec.command_line.run_directory import held
 from amqpspec.command_line.usage import UsageError
 
 SHORT = ["run", "--only", "GET-001", "--sequences", "0", "--jobs", "1"]

@@ -47,7 +47,6 @@ def of(*failures: Failure, known: str | None = None) -> RunResult:
 def test_what_is_only_arguable_fails_no_run_and_says_so_in_a_sentence_of_its_own() -> None:
     arguable = of(ARGUABLE, OTHER)
     assert arguable.exit_code == 0
-    assert arguable.is_arguable_only
     assert headline(arguable) == "Conforms, but for 2 arguable failures"
     one_known = replace(arguable, failures=(replace(arguable.failures[0], known="D-1"), arguable.failures[1]))
     assert headline(one_known) == (
@@ -59,10 +58,8 @@ def test_what_is_only_arguable_fails_no_run_and_says_so_in_a_sentence_of_its_own
 def test_what_is_promised_or_conventional_fails_it_and_is_counted_apart(other: Failure) -> None:
     both = of(ARGUABLE, other)
     assert both.exit_code == 1
-    assert not both.is_arguable_only
     assert headline(both) == "Deviates from the promise: 1 new failure, and 1 arguable failure"
     assert of(ARGUABLE, other, known="D-1").exit_code == 0
-    assert not of(other, known="D-1").is_arguable_only
 
 
 def test_an_arguable_failure_does_not_hide_that_something_was_undecided_or_lost() -> None:

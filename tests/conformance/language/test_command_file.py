@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amqpspec.conformance.language.command_file import (
-    CommandFileError,
-    parse_command_file,
-    print_command_file,
-    read_command_file,
-)
+from amqpspec.conformance.language.command_file import CommandFileError, parse_command_file, read_command_file
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.scenarios.scenario_files import all_scenarios
 
@@ -112,12 +106,12 @@ def test_a_mark_of_octet_order_is_no_part_of_the_text(tmp_path: Path) -> None:
     assert [str(each) for each in file.commands] == ["a.1 basic.get q"]
 
 
-def test_every_scenario_can_be_printed_and_read_back() -> None:
+def test_the_commands_of_every_scenario_can_be_printed_and_read_back() -> None:
     scenarios = all_scenarios()
     assert len(scenarios) > 100
     for scenario in scenarios:
-        (again,) = parse_command_file(print_command_file(scenario), name=scenario.name)
-        assert replace(again, queue_type=scenario.queue_type) == scenario
+        (again,) = parse_command_file("\n".join(map(str, scenario.commands)), name=scenario.name)
+        assert again.commands == scenario.commands
 
 
 @settings(deadline=None)
