@@ -1,4 +1,4 @@
-"""Shrinking a list of commands: the shortest one found that still shows the same failure.
+"""Shrinking a list of commands: the shortest and plainest one found that still shows the same failure.
 
 A delivery tag means another delivery as soon as an earlier command is left out. So tags are remembered by what they
 stood for, the message and who got it from where, and looked up again, with the help of the planning broker, in every
@@ -12,7 +12,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from amqpspec.conformance.failures.optional_arguments import OptionalArgument, optional_arguments, with_only
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE, first_of
@@ -42,46 +44,83 @@ class _Delivery:
 
 #: A command, and what its delivery tag stands for, if it stands for anything.
 _Meant = tuple[Command, _Delivery | None]
+#: An argument, and the place of its command.
+_Argument = tuple[int, OptionalArgument]
+_Element = TypeVar("_Element")
 
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """The shortest commands found. `cut_short`: the time was over before each of them was tried to be left out."""
+    """The shortest commands found. `cut_short`: the time was over before each of them, and each of their arguments, was
+    tried to be left out.
+    """
 
     commands: tuple[Command, ...]
     cut_short: bool
 
 
 def shrink(commands: Sequence[Command], shows: Shows, dialect: Dialect, time_limit: float) -> Shrunk:
-    """Leave out commands, many at a time and then one by one, as long as the failure still shows.
+    """Leave out commands, and then arguments of those that are left, many at a time and then one by one, as long as the
+    failure still shows.
 
-    Ends when no single command can be left out, or after `time_limit` seconds with the best so far. `commands`
+    Ends when none of them can be left out alone, or after `time_limit` seconds with the best so far. `commands`
     themselves must show it; they are given back where nothing shorter does.
     """
-    deadline = time.monotonic() + time_limit
-    best = _meant(commands, dialect)
-    shortest = tuple(commands)
-    at_once = MOST_SET_ASIDE if waits(commands) else 1
-    size = max(len(best) // 2, 1)
-    cut_short = True
-    while time.monotonic() < deadline:
-        shorter = False
-        place = len(best)
-        while place > 0 and time.monotonic() < deadline:
-            spans = _spans(place, size)[:at_once]
-            candidates = [best[:start] + best[end:] for start, end in spans]
-            written = [_written(candidate, dialect) for candidate in candidates]
-            found = first_of(written, lambda each: bool(each) and shows(each))
-            if found is not None:
-                best, shortest = candidates[found], written[found]
-                shorter = True
-            place = spans[-1 if found is None else found][0]
-        if size > 1:
-            size //= 2
-        elif not shorter:
-            cut_short = time.monotonic() >= deadline
-            break
-    return Shrunk(_in_lockstep(shortest, shows, deadline), cut_short)
+    trials = _Trials(shows, time.monotonic() + time_limit, MOST_SET_ASIDE if waits(commands) else 1)
+    meant = _meant(commands, dialect)
+    fewest = trials.fewest(meant, max(len(meant) // 2, 1), lambda some: _written(some, dialect))
+    named = [(place, each) for place, (command, _) in enumerate(fewest) for each in optional_arguments(command)]
+
+    def plainer(kept: Sequence[_Argument]) -> tuple[Command, ...]:
+        of: list[set[OptionalArgument]] = [set() for _ in fewest]
+        for place, each in kept:
+            of[place].add(each)
+        some = [(with_only(command, of[place]), delivery) for place, (command, delivery) in enumerate(fewest)]
+        return _written(some, dialect)
+
+    kept = trials.fewest(named, max(len(named), 1), plainer)
+    is_shorter = len(fewest) < len(meant) or len(kept) < len(named)
+    return Shrunk(_in_lockstep(plainer(kept) if is_shorter else tuple(commands), trials), trials.cut_short)
+
+
+@dataclass(slots=True)
+class _Trials:
+    """Of lists that are tried in turn, until the deadline. `at_once`: so many side by side."""
+
+    shows: Shows
+    deadline: float
+    at_once: int
+    cut_short: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self.deadline
+
+    def fewest(
+        self, elements: list[_Element], size: int, write: Callable[[Sequence[_Element]], tuple[Command, ...]]
+    ) -> list[_Element]:
+        """The elements that are left when no more can be left out: spans of that size, then of half, down to one.
+
+        `write`: the commands that are made of some of them.
+        """
+        while not self.is_over:
+            shorter = False
+            place = len(elements)
+            while place > 0 and not self.is_over:
+                spans = _spans(place, size)[: self.at_once]
+                candidates = [elements[:start] + elements[end:] for start, end in spans]
+                written = [write(candidate) for candidate in candidates]
+                found = first_of(written, lambda each: bool(each) and self.shows(each))
+                if found is not None:
+                    elements = candidates[found]
+                    shorter = True
+                place = spans[-1 if found is None else found][0]
+            if size > 1:
+                size //= 2
+            elif not shorter:
+                break
+        self.cut_short = self.is_over
+        return elements
 
 
 def waits(commands: Sequence[Command]) -> bool:
@@ -93,12 +132,12 @@ def _spans(end: int, size: int) -> list[tuple[int, int]]:
     return [(max(place - size, 0), place) for place in range(end, 0, -size)]
 
 
-def _in_lockstep(commands: tuple[Command, ...], shows: Shows, deadline: float) -> tuple[Command, ...]:
+def _in_lockstep(commands: tuple[Command, ...], trials: _Trials) -> tuple[Command, ...]:
     """The commands, with as few in flight as the failure needs. Content in pieces is none without that."""
     for place, command in enumerate(commands):
-        if command.in_flight and not command.as_it_stands and time.monotonic() < deadline:
+        if command.in_flight and not command.as_it_stands and not trials.is_over:
             waiting = (*commands[:place], replace(command, in_flight=False), *commands[place + 1 :])
-            if shows(waiting):
+            if trials.shows(waiting):
                 commands = waiting
     return commands
 

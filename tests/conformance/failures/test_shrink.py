@@ -240,6 +240,48 @@ def test_no_single_command_of_the_result_can_be_left_out() -> None:
         assert not shows([*found[:index], *found[index + 1 :]]), f"{found[index]} could be left out"
 
 
+def test_arguments_that_matter_are_all_that_is_left() -> None:
+    everything = commands(
+        "a.1 queue.declare d durable",
+        'a.1 queue.declare q durable x-queue-type=quorum x-dead-letter-exchange="" x-dead-letter-routing-key=d',
+        "a.1 basic.publish q mandatory body=m priority=1 expiration=60000",
+        "a.1 basic.get q",
+        "a.1 basic.reject 1",
+    )
+
+    def shows(candidate: Sequence[Command]) -> bool:
+        """Is there a dead letter?"""
+        return any(queue.name == "d" and queue.messages for queue in carried_out(candidate).broker.queues.values())
+
+    assert lines(shortest(everything, shows)) == [
+        "a.1 queue.declare d",
+        'a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=d',
+        "a.1 basic.publish q body=m",
+        "a.1 basic.get q",
+        "a.1 basic.reject 1",
+    ]
+
+
+def test_a_tag_goes_on_meaning_the_same_delivery_where_an_argument_is_left_out() -> None:
+    everything = commands(
+        "a.1 queue.declare q x-max-priority=5",
+        "a.1 basic.publish q body=m1",
+        "a.1 basic.publish q body=m2 priority=2",
+        "a.1 basic.get q",
+        "a.1 basic.get q",
+        "a.1 basic.ack 1",
+    )
+    settles = settled(b"m2", "ACK-001")
+    assert lines(shortest(everything, lambda candidate: len(candidate) == 6 and settles(candidate))) == [
+        "a.1 queue.declare q",
+        "a.1 basic.publish q body=m1",
+        "a.1 basic.publish q body=m2",
+        "a.1 basic.get q",
+        "a.1 basic.get q",
+        "a.1 basic.ack 2",
+    ]
+
+
 def test_what_cannot_be_shortened_is_given_back() -> None:
     everything = commands("a.1 queue.declare q", "a.1 basic.get q")
     assert shortest(everything, lambda candidate: len(candidate) == 2) == tuple(everything)
