@@ -191,8 +191,8 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
 
 @on_output("timed-out-consumer-counted", "TIMEOUT-014", "Who has timed out is still counted.", "queue.declare-ok")
 def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
-    queue = broker.queues[method.arguments["queue"]]
-    yield altered(method, consumer_count=len(queue.consumers))
+    queue = broker.queues.get(method.arguments["queue"])  # None: direct reply-to, which is no queue
+    yield method if queue is None else altered(method, consumer_count=len(queue.consumers))
 
 
 @on_timeout("timeout-told-again", "TIMEOUT-008", "Each further timeout of a consumer that is gone is told.")
