@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 #: Items of one connection, and frames of the model, before others have their turn.
 _TURN = 200
 _NEVER = float("inf")
+#: Seconds: a selector waits for 24 days at most, and a time to live may be longer.
+_LONGEST_WAIT = 3600.0
 
 
 class Loop:
@@ -114,7 +116,7 @@ class Loop:
         if busy or self._unfinished:
             return 0.0
         self._next_tick = min(self._next_tick, self._responder.due())
-        return None if self._next_tick == _NEVER else max(self._next_tick - self._clock.now(), 0.0)
+        return None if self._next_tick == _NEVER else min(max(self._next_tick - self._clock.now(), 0.0), _LONGEST_WAIT)
 
     def _serve(self, client: ClientConnection) -> None:
         """Handle what is in the inbox, for a turn, and while the client reads what it gets for it."""

@@ -549,3 +549,15 @@ class TestItsOwnLife:
             served.owe(served.channel("client-1", 1), "queue.declare-ok", {"queue": "x" * 256}, "QUEUE-001")
             client.send("basic.qos", 1)
             assert client.expect("connection.close").arguments["reply_code"] == 541
+
+    def test_a_queue_that_lives_for_weeks_breaks_nothing_down(
+        self, broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """No selector waits for so long."""
+        monkeypatch.setattr(embedded_connection, "HANDSHAKE_PATIENCE", 0.2)
+        with RawClient(broker.address) as client:
+            client.opened().call("queue.declare", "queue.declare-ok", queue="q", arguments={"x-expires": 2**32 - 1})
+        with RawClient(broker.address) as silent:
+            assert silent.next() is None, "the last that the broker had to do before the queue expires"
+        with RawClient(broker.address) as client:
+            client.opened().call("queue.declare", "queue.declare-ok", queue="q", passive=True)
