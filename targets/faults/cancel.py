@@ -139,7 +139,7 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     proceed(method)
     for channel in broker.channels.values():
-        for tag, entry in list(channel.unacknowledged.items()):
+        for tag, entry in list(channel.unsettled.items()):
             if entry.queue.deleted:
                 broker.release(channel, tag, "CANCEL-014")
 

@@ -152,7 +152,7 @@ def _held_by(broker: ServedBroker, method: Method) -> list[int]:
     consumer = channel.consumers.get(method.arguments.get("consumer_tag", ""))
     if consumer is None:
         return []
-    return [tag for tag, entry in reversed(channel.unacknowledged.items()) if entry.consumer is consumer]
+    return [tag for tag, entry in reversed(channel.unsettled.items()) if entry.consumer is consumer]
 
 
 # ------------------------------------------------------------------------------------------------- limits

@@ -83,7 +83,7 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     asked = broker.channel(method.connection, method.channel)
     removed = 0
     for channel in broker.channels.values():
-        for tag, entry in list(channel.unacknowledged.items()):
+        for tag, entry in list(channel.unsettled.items()):
             if entry.queue is queue:
                 broker.release(channel, tag, "QUEUE-024")
                 removed += 1

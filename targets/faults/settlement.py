@@ -198,7 +198,7 @@ def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
 )
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     channel = _channel(broker, method)
-    for tag, entry in list(channel.unacknowledged.items()):
+    for tag, entry in list(channel.unsettled.items()):
         if entry.consumer is not None:
             broker.release(channel, tag, "RECOVER-001")
     proceed(method)

@@ -13,7 +13,7 @@ from amqpspec.targets.faults.all_faults import FAULTS
 from tests.patience import patience
 
 #: Each group on a channel of its own, which an error closes: names that no queue has, the queue that was declared last,
-#: direct reply-to, names that the broker makes, tags and transactions of nothing.
+#: direct reply-to, names that the broker makes, tags and transactions of nothing, what a transaction is to settle.
 GROUPS = """
 queue.declare q
 basic.publish q mandatory body=m1
@@ -79,6 +79,34 @@ tx.select
 tx.rollback
 basic.publish nowhere mandatory body=m7
 tx.commit
+tx.commit
+
+queue.declare x
+tx.select
+basic.publish x body=m11
+tx.commit
+basic.get x
+basic.ack 1
+basic.recover requeue
+queue.purge x
+queue.delete x
+
+queue.declare y
+basic.consume y consumer-tag=t
+basic.publish y body=m12
+tx.select
+basic.ack 1
+basic.recover requeue
+basic.cancel t
+queue.purge y
+
+queue.declare z
+basic.consume z consumer-tag=t
+basic.publish z body=m13
+tx.select
+basic.ack 1
+basic.cancel t
+queue.delete z
 tx.commit
 
 queue.declare s durable x-queue-type=stream
