@@ -29,6 +29,8 @@ from amqpspec.targets.errors import OperatorError, TargetError, TargetUnreachabl
 #: end. The answer is None, or the error that there was.
 Question = tuple[TraceEvent, int | None] | None
 _GONE = "the process of the embedded broker has ended"
+#: Seconds. One that has not answered by then goes round in itself.
+LONGEST_ANSWER = 30.0
 
 
 def can_be_apart() -> bool:
@@ -39,7 +41,7 @@ def can_be_apart() -> bool:
 class EmbeddedBrokerProcess:
     """Context manager: the `EmbeddedBroker` that the `target` means, speaking that dialect if it says nothing of it.
 
-    Raises at the end `EmbeddedBrokerFailure` if it broke down, unless something else is raised.
+    Raises at the end `EmbeddedBrokerFailure` if it broke down or does not answer, unless something else is raised.
     """
 
     def __init__(self, target: str = "embedded", dialect: Dialect | None = None) -> None:
@@ -69,7 +71,9 @@ class EmbeddedBrokerProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends all connections. Raises `EmbeddedBrokerFailure` if it broke down, unless something else is raised."""
+        """Ends all connections. Raises `EmbeddedBrokerFailure` if it broke down or does not answer, unless something
+        else is raised.
+        """
         try:
             self._asked(None)
         except EmbeddedBrokerFailure:
@@ -97,8 +101,12 @@ class EmbeddedBrokerProcess:
             self._received()
 
     def _received(self) -> Any:
-        """What came back, raised if it is a `TargetError`."""
+        """What came back, raised if it is a `TargetError`. A broker that does not answer is ended."""
         try:
+            if not self._open_pipe.poll(LONGEST_ANSWER):
+                if self._process is not None:
+                    self._process.kill()
+                raise EmbeddedBrokerFailure(f"the embedded broker had not answered after {LONGEST_ANSWER:g} s")
             answer = self._open_pipe.recv()
         except (EOFError, OSError):
             raise TargetUnreachable(_GONE) from None

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from amqpspec.model.broker.dead_letter_headers import HISTORY
+from amqpspec.model.broker.dead_letter_headers import HISTORY, in_a_cycle
 from amqpspec.model.broker.message_order import put_back_in_front
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
@@ -155,8 +155,10 @@ class _WithOwnKeys(ServedBroker):
     def enqueue(self, queue: Queue, message: Message) -> None:
         if message.deaths:
             message.routing_key = message.deaths[0]["routing-keys"][0]
-            if not message.exchange:
-                queue = self.queues.get(message.routing_key, queue)
+            own = self.queues.get(message.routing_key, queue)
+            # one that expires as soon as it is there would go round for ever
+            if not message.exchange and not in_a_cycle(message.deaths, own.name):
+                queue = own
         super().enqueue(queue, message)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 from threading import Thread
 
 import pytest
@@ -54,6 +56,15 @@ def test_who_ends_it_from_outside_is_noticed_where_it_matters() -> None:
         process.join()
         with pytest.raises(TargetUnreachable, match="has ended"):
             broker.operator().carry_out(frames("broker operator.add-vhost v"), nobody)
+
+
+def test_one_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EmbeddedBrokerFailure, match=r"had not answered after 0\.5 s"), EmbeddedBrokerProcess():
+        monkeypatch.setattr(embedded_process, "LONGEST_ANSWER", 0.5)
+        (process,) = [each for each in multiprocessing.active_children() if each.name == "embedded broker"]
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGSTOP)
+    assert not process.is_alive()
 
 
 def test_a_process_that_may_have_no_others_serves_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@ from amqpspec.targets.faults.all_faults import FAULTS
 from tests.patience import patience
 
 #: Each group on a channel of its own, which an error closes: names that no queue has, the queue that was declared last,
-#: direct reply-to, names that the broker makes, tags and transactions of nothing, what a transaction is to settle.
+#: direct reply-to, names that the broker makes, queues that give away at once what they get, tags and transactions of
+#: nothing, what a transaction is to settle.
 GROUPS = """
 queue.declare q
 basic.publish q mandatory body=m1
@@ -74,6 +75,14 @@ exchange.delete e
 exchange.delete e
 
 exchange.delete amq.direct
+
+queue.declare l
+queue.declare v x-message-ttl=0 x-dead-letter-exchange="" x-dead-letter-routing-key=l
+queue.declare w x-max-length=0 x-dead-letter-exchange="" x-dead-letter-routing-key=v
+basic.publish v body=m14
+basic.publish w body=m15 expiration=0
+basic.get l
+basic.reject 1 requeue=false
 
 tx.select
 tx.rollback
