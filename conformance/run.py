@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from amqpspec.conformance.failures.findings import MOST_SHRINKING_TIME, WHOLE_RUN
+from amqpspec.conformance.failures.shrinking_time import MOST_SHRINKING_TIME, WHOLE_RUN
 from amqpspec.conformance.interruption import raise_if_interrupted
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from amqpspec.conformance.failures.findings import Findings
+from amqpspec.conformance.failures.findings import AT_ONCE, Findings
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.losses import Losses
 from amqpspec.conformance.run_options import RunOptions
@@ -27,6 +27,7 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.targets.clock import FastForwardClock
 
 
 class RunRecord:
@@ -45,6 +46,7 @@ class RunRecord:
         self.findings = Findings(
             dialect_named(target.description.dialect), options.shrinking_time, run_again, listeners,
             target.description.judged_version, options.accepted,
+            1 if isinstance(target.clock, FastForwardClock) else AT_ONCE,
         )  # fmt: skip
         #: what no cleaning up could delete, and what is wrong with the target at the end
         self.left_behind: list[Made] = []

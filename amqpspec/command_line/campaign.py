@@ -18,7 +18,7 @@ from amqpspec.command_line.options import random_seed
 from amqpspec.command_line.pipeline import progress_of
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
-from amqpspec.conformance.failures.findings import LEAST_SHRINKING_TIME, MOST_SHRINKING_TIME
+from amqpspec.conformance.failures.shrinking_time import LEAST_SHRINKING_TIME, MOST_SHRINKING_TIME
 from amqpspec.conformance.search.machine import THEMES
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.reports.text import plural, visible

@@ -1,13 +1,27 @@
-"""The failures that a run found, each with the shortest commands that show it, and how often these do."""
+"""The failures that a run found, each with the shortest commands that show it, and how often these do.
+
+Shrinking is mostly waiting for what never comes. So several failures are shrunk at one time, each on connections of its
+own.
+"""
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.failures.shrink import shrink, waits
+from amqpspec.conformance.failures.shrinking_time import (
+    SHRINKING_TIME,
+    WAITING_SHRINKING_TIME,
+    ShrinkingTime,
+    time_for_shrinking,
+)
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.scenarios.configured_alike import changes_broker
 from amqpspec.conformance.scenarios.scenario_files import is_scenario
 from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, ShrinkingStarted, tell
 from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
@@ -16,18 +30,10 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.promises.versions import Version
+from amqpspec.targets.errors import TargetError
 
-#: Seconds for shrinking all failures of a run, where nobody has said: as many as it took till then, within these.
-LEAST_SHRINKING_TIME, MOST_SHRINKING_TIME = 20.0, 30.0
-#: Seconds in which a run is to be over, shrinking included (reports come after it); after one that took longer, so many
-#: are for shrinking.
-WHOLE_RUN, LEAST_OF_LONG_RUN = 160.0, 10.0
-#: Seconds for shrinking one failure.
-SHRINKING_TIME = 20.0
-#: The same for one that takes time to show.
-WAITING_SHRINKING_TIME = 60.0
-#: The gravest of those that are left has so many times its part of the time that is left, and at least so many seconds.
-GENEROUS, LEAST_SHARE = 2.0, 1.0
+#: Failures that are shrunk at one time.
+AT_ONCE = 6
 #: Times that a shrunk sequence is run again, to tell what always fails from what is flaky.
 REPEATS = 3
 
@@ -35,16 +41,11 @@ REPEATS = 3
 RunAgain = Callable[[str, str, Sequence[Command]], SequenceJudgement]
 
 
-def _time_for_shrinking(took: float) -> float:
-    """Seconds, where nobody has said: `took` is how long the run has taken till then."""
-    left = max(WHOLE_RUN - took, LEAST_OF_LONG_RUN)
-    return min(max(took, LEAST_SHRINKING_TIME), MOST_SHRINKING_TIME, left)
-
-
 class Findings:
     """`found`: by identity. `shrinking_time`: seconds for all failures; None: as long as the run took till then.
 
     Those that come when it is over keep all commands. `accepted`: those of which that is true are not shrunk.
+    `at_once`: so many are shrunk at one time.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Findings:
         listeners: Iterable[Listener] = (),
         version: Version | None = None,
         accepted: Callable[[Failure], bool] | None = None,
+        at_once: int = AT_ONCE,
     ) -> None:
         self._accepted = accepted or (lambda failure: False)
         self.found: dict[str, FoundFailure] = {}
@@ -65,6 +67,9 @@ class Findings:
         #: seconds; None: not begun
         self._time_left: float | None = None
         self._run_again = run_again
+        #: by sequence, the numbers of its repetitions
+        self._again: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
+        self._at_once = at_once
         self._listeners = tuple(listeners)
 
     def note(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
@@ -100,70 +105,99 @@ class Findings:
         return found
 
     def shrink_all(self, took: float = 0.0) -> None:
-        """Look for the shortest commands that show each failure, and tell of it, the gravest first.
+        """Look for the shortest commands that show each failure, and tell of it, the gravest first; those that change
+        the broker as a whole come last, one by one.
 
         `took`: seconds that the run has taken till now. Each failure has a share of the time, and what it leaves is for
-        those after it. Raises `TargetError`, after that. Those that are left then are shrunk when it is called
-        again.
+        those after it. Raises `TargetError`, after that. Those that are left then are shrunk when it is called again,
+        one by one, as only so it shows what it is that the target does not survive.
         """
         if self._time_left is None:
             wanted = self._shrinking_time
-            self._time_left = _time_for_shrinking(took) if wanted is None else wanted
-        left: list[FoundFailure] = []
+            self._time_left = time_for_shrinking(took) if wanted is None else wanted
+        together: list[FoundFailure] = []
+        alone: list[FoundFailure] = []
         for found in sorted(self.found.values(), key=lambda each: rank(each.failure)):
             if found.failure.identity in self._shrunk:
                 continue
             if self._accepted(found.failure) or is_as_known(found.failure, self._dialect.name, self._version):
                 # what it is is known: docs/findings.md, or the run that it was accepted from, has it as short as can be
-                self._shrunk.add(found.failure.identity)
-                tell(self._listeners, FailureShrunk(found))
+                self._tell(found)
+            elif changes_broker(self._shown_by[found.failure.identity]):
+                alone.append(found)
             else:
-                left.append(found)
-        for number, found in enumerate(left):
-            self._shrunk.add(found.failure.identity)
-            share = max(self._shrinking_left * GENEROUS / (len(left) - number + 1), LEAST_SHARE)
-            if self._shrinking_left > 0:
-                started = ShrinkingStarted(found.failure.requirement, number + 1, len(left), self._shrinking_left)
-                tell(self._listeners, started)
-            self._shrink(found.failure, found.sequence, self._shown_by[found.failure.identity], share)
+                together.append(found)
+        began = time.monotonic()
+        shrinking = ShrinkingTime(len(together) + len(alone), began + self._time_left)
+        try:
+            if min(self._at_once, len(together)) > 1:
+                self._shrink_together(together, shrinking)
+            else:
+                alone = together + alone
+            for found in alone:
+                try:
+                    shrunk = self._shrink(found, shrinking)
+                except TargetError:
+                    self._tell(self.found[found.failure.identity])
+                    raise
+                self._tell(shrunk)
+        except TargetError:
+            self._at_once = 1
+            raise
+        finally:
+            self._time_left -= time.monotonic() - began
 
-    @property
-    def _shrinking_left(self) -> float:
-        return self._time_left or 0.0
+    def _shrink_together(self, several: Sequence[FoundFailure], shrinking: ShrinkingTime) -> None:
+        with ThreadPoolExecutor(self._at_once, thread_name_prefix="shrinking") as pool:
+            begun = [pool.submit(self._shrink, found, shrinking) for found in several]
+            try:
+                for each in begun:
+                    self._tell(each.result())
+            except BaseException:
+                shrinking.is_ended = True
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _tell(self, found: FoundFailure) -> None:
+        """It is as short as it will be."""
+        self._shrunk.add(found.failure.identity)
+        tell(self._listeners, FailureShrunk(found))
 
     def leave_the_rest(self) -> None:
         """Tell of all that is left by the commands that showed it."""
         self._time_left = 0.0
         self.shrink_all()
 
-    def _shrink(self, failure: Failure, sequence: str, commands: Sequence[Command], share: float) -> None:
+    def _shrink(self, found: FoundFailure, shrinking: ShrinkingTime) -> FoundFailure:
+        failure, sequence = found.failure, found.sequence
+        commands = self._shown_by[failure.identity]
         latest = failure
 
         def shows(candidate: Sequence[Command]) -> bool:
             nonlocal latest
-            judgement = self._run_again(f"shrinking {sequence} {next(counter)}", sequence, candidate)
-            for other in judgement.failures:
+            shrinking.go_on()
+            name = f"shrinking {sequence} {next(self._again[sequence])}"
+            for other in self._run_again(name, sequence, candidate).failures:
                 if other.identity == failure.identity:
                     latest = other
                     return True
             return False
 
-        counter = iter(range(1, 1_000_000))
-        began = time.monotonic()
+        number, share = shrinking.begin(self._at_once)
         shortest: tuple[Command, ...] = tuple(commands)
         rate: tuple[int, int] | None = None
         cut_short = True
         try:
-            if self._shrinking_left > 0:
+            if shrinking.left > 0:
+                tell(self._listeners, ShrinkingStarted(failure.requirement, number, shrinking.of, shrinking.left))
                 most = WAITING_SHRINKING_TIME if waits(commands) else SHRINKING_TIME
-                shrunk = shrink(commands, shows, self._dialect, min(most, share, self._shrinking_left))
+                shrunk = shrink(commands, shows, self._dialect, min(most, share))
                 shortest, cut_short = shrunk.commands, shrunk.cut_short
                 rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
                 if not rate[0]:  # by chance what was shrunk had shown it, once
                     shortest, rate = tuple(commands), None
-                    if self._shrinking_left > time.monotonic() - began:
+                    if shrinking.left > 0:
                         rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
         finally:
-            self._time_left = self._shrinking_left - (time.monotonic() - began)
             found = self._remember(latest, sequence, shortest, rate, cut_short)
-            tell(self._listeners, FailureShrunk(found))
+        return found

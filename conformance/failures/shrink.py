@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from amqpspec.conformance.failures.optional_arguments import OptionalArgument, optional_arguments, with_only
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.scenarios.configured_alike import changes_broker
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE, first_of
 from amqpspec.model.broker.channels import TimedOut, Unacknowledged
@@ -66,7 +67,8 @@ def shrink(commands: Sequence[Command], shows: Shows, dialect: Dialect, time_lim
     Ends when none of them can be left out alone, or after `time_limit` seconds with the best so far. `commands`
     themselves must show it; they are given back where nothing shorter does.
     """
-    trials = _Trials(shows, time.monotonic() + time_limit, MOST_SET_ASIDE if waits(commands) else 1)
+    at_once = MOST_SET_ASIDE if waits(commands) and not changes_broker(commands) else 1
+    trials = _Trials(shows, time.monotonic() + time_limit, at_once)
     meant = _meant(commands, dialect)
     fewest = trials.fewest(meant, max(len(meant) // 2, 1), lambda some: _written(some, dialect))
     named = [(place, each) for place, (command, _) in enumerate(fewest) for each in optional_arguments(command)]

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 
-_CONFIGURE, _RESET = "operator.configure", "operator.reset-configuration"
+_CONFIGURE = "operator.configure"
+#: What is there for all connections at once, whoever wants it.
+_OF_ALL = frozenset((_CONFIGURE, "operator.reset-configuration", "operator.set-alarm", "operator.clear-alarm"))
+
+
+def changes_broker(commands: Iterable[Command]) -> bool:
+    """Does one of them change the broker as a whole, so that they cannot run beside others?"""
+    return any(command.method in _OF_ALL for command in commands)
 
 
 def configured_alike(scenarios: Iterable[CommandFile]) -> list[list[CommandFile]]:
@@ -21,5 +29,4 @@ def configured_alike(scenarios: Iterable[CommandFile]) -> list[list[CommandFile]
 
 def _configuration(scenario: CommandFile) -> str | None:
     first, *others = scenario.commands
-    changes_it = any(command.method in (_CONFIGURE, _RESET, "operator.set-alarm") for command in others)
-    return None if first.method != _CONFIGURE or changes_it else str(first)
+    return None if first.method != _CONFIGURE or changes_broker(others) else str(first)

@@ -15,7 +15,7 @@ import pytest
 
 from amqpspec.command_line import main
 from amqpspec.conformance import losses
-from amqpspec.conformance.failures.findings import WHOLE_RUN
+from amqpspec.conformance.failures.shrinking_time import WHOLE_RUN
 from amqpspec.conformance.losses import ENOUGH, ENOUGH_TO_AVOID, NEAR, THE_END, Losses
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from amqpspec.conformance.failures.findings import (
+from amqpspec.conformance.failures.findings import REPEATS, Findings
+from amqpspec.conformance.failures.shrink import Shrunk
+from amqpspec.conformance.failures.shrinking_time import (
     LEAST_OF_LONG_RUN,
     LEAST_SHRINKING_TIME,
     MOST_SHRINKING_TIME,
-    REPEATS,
     WHOLE_RUN,
-    Findings,
 )
-from amqpspec.conformance.failures.shrink import Shrunk
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.verdicts.events import Event, FailureShrunk, ShrinkingStarted
@@ -23,11 +25,14 @@ from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.targets.errors import TargetUnreachable
+from tests.patience import patience
 
 DIALECT = "rabbitmq-4.3"
 FAILURE = Failure("QUEUE-008", Shape.MISSING, "queue.purge-ok", "a.1 queue.purge q", "nothing", ("a",), ("b",))
 COMMANDS = [parse_command(line) for line in ("a.1 queue.declare q", "a.1 basic.get q", "a.1 queue.purge q")]
 Shows = Callable[[list[str]], bool]
+#: Shares are of the time that is left when they are given.
+NEARLY = 0.01
 
 
 def findings(shows: Shows, shrinking_time: float | None = 60.0) -> tuple[Findings, list[Event], list[list[str]]]:
@@ -135,14 +140,116 @@ def test_the_gravest_is_shrunk_first_and_has_the_largest_share_of_the_time(monke
     def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
         return SequenceJudgement(name, "scripted", DIALECT, None, Verdict.FAIL, (FAILURE, words, lost), {}, None, 9)
 
-    subject = Findings(dialect_named(DIALECT), 9.0, run_again, [told.append])
+    subject = Findings(dialect_named(DIALECT), 9.0, run_again, [told.append], at_once=1)
     for each in (words, FAILURE, lost):
         subject.note(each, "search 7", COMMANDS)
     subject.shrink_all()
     shown = [event.found.failure for event in told if isinstance(event, FailureShrunk)]
     assert [each.identity for each in shown] == [each.identity for each in (lost, FAILURE, words)]
-    assert shares[0] == pytest.approx(9.0 * 2 / 4)
+    assert shares[0] == pytest.approx(9.0 * 2 / 4, rel=NEARLY)
     assert all(share > 9.0 / 4 for share in shares), "each has time of its own"
+
+
+def of_queue(name: str) -> tuple[Failure, list[Command]]:
+    lines = (f"a.1 queue.declare {name}", f"a.1 queue.purge {name}")
+    return replace(FAILURE, detail=f"purge of {name}"), [parse_command(line) for line in lines]
+
+
+def side_by_side(
+    run: Callable[[list[str]], bool], *names: str, first: str = ""
+) -> tuple[Findings, list[Event], list[Failure]]:
+    """Findings about a target that does not purge queues of these names, with what is told, and the failures. `run`:
+    does the target go wrong with these commands? `first`: a command that each of the sequences begins with.
+    """
+    told: list[Event] = []
+    failures = {name: of_queue(name)[0] for name in names}
+
+    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
+        lines = list(map(str, commands))
+        shown = tuple(failures[each] for each in names if f"a.1 queue.purge {each}" in lines and run(lines))
+        return SequenceJudgement(name, "scripted", DIALECT, None, Verdict.FAIL, shown, {}, None, 9)
+
+    subject = Findings(dialect_named(DIALECT), 60.0, run_again, [told.append], at_once=len(names))
+    for name in names:
+        before = [parse_command(first)] if first else []
+        subject.note(failures[name], f"search {name}", before + of_queue(name)[1])
+    return subject, told, list(failures.values())
+
+
+def test_several_failures_are_shrunk_side_by_side_and_told_in_their_order() -> None:
+    everybody = threading.Barrier(3)
+
+    def run(lines: list[str]) -> bool:
+        everybody.wait(patience(10))  # who were alone would wait in vain
+        return True
+
+    subject, told, failures = side_by_side(run, "q", "r", "s")
+    subject.shrink_all()
+    shown = [event.found for event in told if isinstance(event, FailureShrunk)]
+    assert [each.failure for each in shown] == failures
+    assert [each.commands for each in shown] == [(f"a.1 queue.purge {name}",) for name in "qrs"]
+    started = [event for event in told if isinstance(event, ShrinkingStarted)]
+    assert sorted(event.number for event in started) == [1, 2, 3]
+
+
+def test_commands_that_change_the_broker_as_a_whole_run_beside_no_others() -> None:
+    def run(lines: list[str]) -> bool:
+        assert threading.current_thread() is threading.main_thread()
+        return True
+
+    subject, told, _ = side_by_side(run, "q", "r", "s", first="broker operator.configure consumer_timeout=1000")
+    subject.shrink_all()
+    assert [event.found.cut_short for event in told if isinstance(event, FailureShrunk)] == [False] * 3
+
+
+def test_after_a_loss_they_are_shrunk_one_by_one() -> None:
+    """Whatever was under way counts for nothing; one by one it shows what it is that the target does not survive."""
+    together = threading.Barrier(3)
+    lost: list[str] = []
+
+    def run(lines: list[str]) -> bool:
+        if not lost:
+            together.wait(patience(10))
+            lost.append("once")
+        if "a.1 queue.purge r" in lines:
+            lost.append("r")
+            raise TargetUnreachable("gone")
+        return True
+
+    subject, told, failures = side_by_side(run, "q", "r", "s")
+    for _ in range(2):
+        with pytest.raises(TargetUnreachable):
+            subject.shrink_all()
+    subject.shrink_all()
+    assert lost.count("r") == 2
+    shown = {event.found.failure.detail: event.found for event in told if isinstance(event, FailureShrunk)}
+    assert shown.keys() == {failure.detail for failure in failures}
+    assert {detail for detail, found in shown.items() if found.cut_short} == {"purge of r"}
+
+
+def test_an_interruption_ends_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    everybody, ended = threading.Barrier(3), threading.Event()
+    runs: list[str] = []
+
+    def run(lines: list[str]) -> bool:
+        runs.append(lines[-1])
+        everybody.wait(patience(10))
+        if "a.1 queue.purge q" in lines:
+            raise KeyboardInterrupt
+        assert ended.wait(patience(10))
+        return True
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            ended.set()
+            super().shutdown(wait, cancel_futures=cancel_futures)
+
+    monkeypatch.setattr("amqpspec.conformance.failures.findings.ThreadPoolExecutor", Pool)
+    subject, _, failures = side_by_side(run, "q", "r", "s")
+    with pytest.raises(KeyboardInterrupt):
+        subject.shrink_all()
+    assert len(runs) == 3, "nothing is begun any more"
+    assert {found.failure.detail for found in subject.found.values()} == {failure.detail for failure in failures}
 
 
 @pytest.mark.parametrize(("took", "seconds"), [
@@ -162,7 +269,7 @@ def test_shrinking_takes_as_long_as_the_run_did_where_nobody_has_said(
     monkeypatch.setattr("amqpspec.conformance.failures.findings.SHRINKING_TIME", float("inf"))
     subject, told, _ = findings(lambda lines: True, shrinking_time=None)
     subject.shrink_all(took)
-    assert shares == [seconds]
+    assert shares == [pytest.approx(seconds, rel=NEARLY)]
     assert shrunk(told).found.cut_short
 
 
@@ -178,7 +285,9 @@ def test_commands_that_never_showed_it_again_are_not_reported(
         return Shrunk(tuple(COMMANDS[:1]), False)
 
     monkeypatch.setattr("amqpspec.conformance.failures.findings.shrink", shrink)
-    monkeypatch.setattr("amqpspec.conformance.failures.findings.time", SimpleNamespace(monotonic=lambda: now[0]))
+    for module in ("findings", "shrinking_time"):
+        clock = SimpleNamespace(monotonic=lambda: now[0])
+        monkeypatch.setattr(f"amqpspec.conformance.failures.{module}.time", clock)
     subject, told, _ = findings(lambda lines: len(lines) == len(COMMANDS))
     subject.shrink_all()
     found = shrunk(told).found
