@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.failures.shrink import shrink, waits
 from amqpspec.conformance.failures.shrinking_time import (
+    MOST_SHRINKING_TIME,
     SHRINKING_TIME,
     WAITING_SHRINKING_TIME,
     ShrinkingTime,
@@ -64,8 +65,10 @@ class Findings:
         self._shown_by: dict[str, Sequence[Command]] = {}
         self._dialect, self._version = dialect, version
         self._shrinking_time = shrinking_time
-        #: seconds; None: not begun
-        self._time_left: float | None = None
+        #: seconds
+        self._time_left = shrinking_time if shrinking_time is not None else MOST_SHRINKING_TIME
+        #: identities of those whose shrinking has begun and is not over
+        self._under_way: set[str] = set()
         self._run_again = run_again
         #: by sequence, the numbers of its repetitions
         self._again: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
@@ -105,45 +108,40 @@ class Findings:
         return found
 
     def shrink_all(self, took: float = 0.0) -> None:
-        """Look for the shortest commands that show each failure, and tell of it, the gravest first; those that change
+        """Look for the shortest commands that show each failure, and tell of it, the gravest first. Those that change
         the broker as a whole come last, one by one.
 
         `took`: seconds that the run has taken till now. Each failure has a share of the time, and what it leaves is for
-        those after it. Raises `TargetError`, after that. Those that are left then are shrunk when it is called again,
-        one by one, as only so it shows what it is that the target does not survive.
+        those after it. Raises `TargetError`, after that. Those that are left then are shrunk when it is called again;
+        those that were under way come last then, one by one, as only so it shows what the target does not survive.
         """
-        if self._time_left is None:
-            wanted = self._shrinking_time
-            self._time_left = time_for_shrinking(took) if wanted is None else wanted
+        if self._shrinking_time is None:
+            self._time_left = min(self._time_left, time_for_shrinking(took))
         together: list[FoundFailure] = []
         alone: list[FoundFailure] = []
         for found in sorted(self.found.values(), key=lambda each: rank(each.failure)):
-            if found.failure.identity in self._shrunk:
+            identity = found.failure.identity
+            if identity in self._shrunk:
                 continue
             if self._accepted(found.failure) or is_as_known(found.failure, self._dialect.name, self._version):
                 # what it is is known: docs/findings.md, or the run that it was accepted from, has it as short as can be
                 self._tell(found)
-            elif changes_broker(self._shown_by[found.failure.identity]):
+            elif self._at_once == 1 or identity in self._under_way or changes_broker(self._shown_by[identity]):
                 alone.append(found)
             else:
                 together.append(found)
+        if len(together) == 1:
+            together, alone = [], together + alone
         began = time.monotonic()
         shrinking = ShrinkingTime(len(together) + len(alone), began + self._time_left)
         try:
-            if min(self._at_once, len(together)) > 1:
-                self._shrink_together(together, shrinking)
-            else:
-                alone = together + alone
+            self._shrink_together(together, shrinking)
             for found in alone:
                 try:
-                    shrunk = self._shrink(found, shrinking)
+                    self._tell(self._shrink(found, shrinking))
                 except TargetError:
                     self._tell(self.found[found.failure.identity])
                     raise
-                self._tell(shrunk)
-        except TargetError:
-            self._at_once = 1
-            raise
         finally:
             self._time_left -= time.monotonic() - began
 
@@ -153,8 +151,8 @@ class Findings:
             try:
                 for each in begun:
                     self._tell(each.result())
-            except BaseException:
-                shrinking.is_ended = True
+            except BaseException as error:
+                shrinking.end(error)
                 pool.shutdown(cancel_futures=True)
                 raise
 
@@ -183,6 +181,8 @@ class Findings:
                     return True
             return False
 
+        shrinking.go_on()
+        self._under_way.add(failure.identity)
         number, share = shrinking.begin(self._at_once)
         shortest: tuple[Command, ...] = tuple(commands)
         rate: tuple[int, int] | None = None
@@ -198,6 +198,10 @@ class Findings:
                     shortest, rate = tuple(commands), None
                     if shrinking.left > 0:
                         rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
+        except BaseException as error:
+            shrinking.end(error)
+            raise
         finally:
             found = self._remember(latest, sequence, shortest, rate, cut_short)
+        self._under_way.remove(failure.identity)
         return found

@@ -24,10 +24,6 @@ def time_for_shrinking(took: float) -> float:
     return min(max(took, LEAST_SHRINKING_TIME), MOST_SHRINKING_TIME, left)
 
 
-class Ended(Exception):
-    """Nothing more is to be shrunk."""
-
-
 class ShrinkingTime:
     """Of so many failures (`of`), until the deadline (`time.monotonic`)."""
 
@@ -36,7 +32,7 @@ class ShrinkingTime:
         self._deadline = deadline
         self._begun = 0
         self._lock = threading.Lock()
-        self.is_ended = False
+        self._ended_by: BaseException | None = None
 
     @property
     def left(self) -> float:
@@ -52,7 +48,11 @@ class ShrinkingTime:
         share = max(self.left * GENEROUS * min(at_once, waiting) / (waiting + 1), LEAST_SHARE)
         return number, min(share, self.left)
 
+    def end(self, by: BaseException) -> None:
+        """There is no use in it any more."""
+        self._ended_by = self._ended_by or by
+
     def go_on(self) -> None:
-        """Raises `Ended` where others have found that there is no use in it any more."""
-        if self.is_ended:
-            raise Ended
+        """Raises what it was ended by."""
+        if self._ended_by is not None:
+            raise self._ended_by

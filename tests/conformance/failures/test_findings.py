@@ -202,8 +202,8 @@ def test_commands_that_change_the_broker_as_a_whole_run_beside_no_others() -> No
     assert [event.found.cut_short for event in told if isinstance(event, FailureShrunk)] == [False] * 3
 
 
-def test_after_a_loss_they_are_shrunk_one_by_one() -> None:
-    """Whatever was under way counts for nothing; one by one it shows what it is that the target does not survive."""
+def test_after_a_loss_those_that_were_under_way_are_shrunk_one_by_one() -> None:
+    """One by one it shows what it is that the target does not survive. It comes last."""
     together = threading.Barrier(3)
     lost: list[str] = []
 
@@ -211,8 +211,8 @@ def test_after_a_loss_they_are_shrunk_one_by_one() -> None:
         if not lost:
             together.wait(patience(10))
             lost.append("once")
-        if "a.1 queue.purge r" in lines:
-            lost.append("r")
+        if "a.1 queue.purge q" in lines:
+            lost.append("q")
             raise TargetUnreachable("gone")
         return True
 
@@ -221,10 +221,10 @@ def test_after_a_loss_they_are_shrunk_one_by_one() -> None:
         with pytest.raises(TargetUnreachable):
             subject.shrink_all()
     subject.shrink_all()
-    assert lost.count("r") == 2
+    assert lost.count("q") == 2
     shown = {event.found.failure.detail: event.found for event in told if isinstance(event, FailureShrunk)}
     assert shown.keys() == {failure.detail for failure in failures}
-    assert {detail for detail, found in shown.items() if found.cut_short} == {"purge of r"}
+    assert {detail for detail, found in shown.items() if found.cut_short} == {"purge of q"}
 
 
 def test_an_interruption_ends_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
