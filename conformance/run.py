@@ -28,11 +28,11 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.target_in_use import TargetInUse
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import Listener, RunFinished, RunStarted, SequenceStarted, tell
-from amqpspec.conformance.verdicts.judgement import RunResult, SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import RunResult
 from amqpspec.conformance.workers import WorkerLost, Workers, workers_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.targets.brokers.health import not_served
+from amqpspec.targets.brokers.health import is_alive, not_served
 from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
 from amqpspec.targets.errors import OperatorError, ServesNoMore, TargetError, TargetUnreachable
 
@@ -318,14 +318,20 @@ class Runner:
             self._check_alive(outcome.sequence.name)
         self._record.count(outcome)
 
-    def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
+    def _run_again(self, name: str, repeats: str, commands: Sequence[Command]) -> Sequence[Failure]:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
         again = CommandSequence(name, tuple(commands), repeats=repeats, deadline=SHRINKING_DEADLINE)
-        outcome = self._in_use.place.carry_out(again)
+        try:
+            outcome = self._in_use.place.carry_out(again)
+        except OperatorError:
+            if not is_alive(self.target.address):
+                raise
+            return ()  # what the operator was to act upon is not there in some of the commands
+        raise_if_interrupted()
         self._record.left_behind += outcome.left_behind
         if outcome.overdue:
             self._check_alive(name)
-        return outcome.judgement
+        return outcome.judgement.failures
 
     def _check_alive(self, sequence: str) -> None:
         """Raises `TargetUnreachable` where the target is gone, or a part of it."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
-from amqpspec.conformance.failures.findings import AT_ONCE, Findings
+from amqpspec.conformance.failures.findings import AT_ONCE, Findings, RunAgain
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.losses import Losses
 from amqpspec.conformance.run_options import RunOptions
@@ -38,7 +38,7 @@ class RunRecord:
         target: TargetUnderTest,
         options: RunOptions,
         listeners: Iterable[Listener],
-        run_again: Callable[[str, str, Sequence[Command]], SequenceJudgement],
+        run_again: RunAgain,
     ) -> None:
         self.tally = RunTally()
         self.losses = Losses()

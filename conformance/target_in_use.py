@@ -50,7 +50,8 @@ class TargetInUse:
         Raises `TargetUnreachable` if so, which is told as seen after that sequence.
         """
         try:
-            losses.served += check_alive(self.target.address, self._alive_time, losses.has_been_served)
+            served = check_alive(self.target.address, self._alive_time, losses.has_been_served)
+            losses.served += served  # others may have asked meanwhile
         except TargetError as error:
             lost = ServesNoMore if isinstance(error, ServesNoMore) else TargetUnreachable
             raise lost(f"after {sequence}: {error}") from error

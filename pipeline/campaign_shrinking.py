@@ -14,13 +14,14 @@ from pathlib import Path
 from uuid import uuid4
 
 from amqpspec.conformance.failures.findings import Findings
+from amqpspec.conformance.interruption import raise_if_interrupted, was_interrupted
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.run import SHRINKING_DEADLINE
 from amqpspec.conformance.session.cleanup import Cleaner
 from amqpspec.conformance.session.command_sequence import CommandSequence, Place
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
-from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import FoundFailure
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure
@@ -85,14 +86,15 @@ def _shrunk(
 ) -> Iterator[Shrunk]:
     label, lost = target.description.label, None
     with _trace(store) as trace, Cleaner() as cleaner:
-        place = Place(target, trace, seed, cleaner=cleaner)
+        place = Place(target, trace, seed, is_stopped=was_interrupted, cleaner=cleaner)
 
-        def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
+        def run_again(name: str, repeats: str, commands: Sequence[Command]) -> Sequence[Failure]:
             again = CommandSequence(name, tuple(commands), repeats=repeats, deadline=SHRINKING_DEADLINE)
             outcome = place.carry_out(again)
+            raise_if_interrupted()
             if outcome.overdue:
                 check_alive(target.address)
-            return outcome.judgement
+            return outcome.judgement.failures
 
         dialect = dialect_named(target.description.dialect)
         findings = Findings(dialect, seconds, run_again, version=target.description.judged_version)

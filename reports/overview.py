@@ -274,7 +274,7 @@ def notes(found: FoundFailure, dialect: str, version: Version | None = None) -> 
     if found.failure.defect:
         said.append(f"{'known defect' if as_known else 'known defect of others:'} {found.failure.defect}")
     if found.flaky and found.rate is not None:
-        by_itself = "" if found.rate[0] else ": it did not show when run alone, so other clients may be a cause"
+        by_itself = "" if found.rate[0] else ": it did not show again, so what other clients did may be the cause"
         said.append(f"flaky: {found.rate[0]} of {found.rate[1]} repetitions{by_itself}")
     if found.cut_short:
         said.append("shrinking cut short")

@@ -7,10 +7,11 @@ own.
 from __future__ import annotations
 
 import itertools
+import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.failures.shrink import shrink, waits
@@ -24,8 +25,9 @@ from amqpspec.conformance.failures.shrinking_time import (
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.scenarios.configured_alike import changes_broker
 from amqpspec.conformance.scenarios.scenario_files import is_scenario
+from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE
 from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, ShrinkingStarted, tell
-from amqpspec.conformance.verdicts.judgement import FoundFailure, SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import FoundFailure
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.severity import rank
@@ -38,8 +40,9 @@ AT_ONCE = 6
 #: Times that a shrunk sequence is run again, to tell what always fails from what is flaky.
 REPEATS = 3
 
-#: Runs commands as a sequence of that name. Raises `TargetError`.
-RunAgain = Callable[[str, str, Sequence[Command]], SequenceJudgement]
+#: Runs commands as a sequence of that name, which repeats another, and gives the failures that show. Raises
+#: `TargetError`.
+RunAgain = Callable[[str, str, Sequence[Command]], Sequence[Failure]]
 
 
 class Findings:
@@ -70,8 +73,9 @@ class Findings:
         #: identities of those whose shrinking has begun and is not over
         self._under_way: set[str] = set()
         self._run_again = run_again
-        #: by sequence, the numbers of its repetitions
-        self._again: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
+        self._numbers = itertools.count(1)
+        #: for one sequence each
+        self._room = threading.BoundedSemaphore(MOST_SET_ASIDE)
         self._at_once = at_once
         self._listeners = tuple(listeners)
 
@@ -133,7 +137,7 @@ class Findings:
         if len(together) == 1:
             together, alone = [], together + alone
         began = time.monotonic()
-        shrinking = ShrinkingTime(len(together) + len(alone), began + self._time_left)
+        shrinking = ShrinkingTime(len(together), len(alone), self._at_once, began + self._time_left)
         try:
             self._shrink_together(together, shrinking)
             for found in alone:
@@ -147,13 +151,18 @@ class Findings:
 
     def _shrink_together(self, several: Sequence[FoundFailure], shrinking: ShrinkingTime) -> None:
         with ThreadPoolExecutor(self._at_once, thread_name_prefix="shrinking") as pool:
-            begun = [pool.submit(self._shrink, found, shrinking) for found in several]
+            begun: deque[Future[FoundFailure]] = deque()
             try:
-                for each in begun:
-                    self._tell(each.result())
+                begun.extend(pool.submit(self._shrink, found, shrinking) for found in several)
+                while begun:
+                    shrunk = begun[0].result()
+                    begun.popleft()
+                    self._tell(shrunk)
             except BaseException as error:
                 shrinking.end(error)
-                pool.shutdown(cancel_futures=True)
+                for each in begun:
+                    if each.exception() is None:
+                        self._tell(each.result())
                 raise
 
     def _tell(self, found: FoundFailure) -> None:
@@ -174,8 +183,9 @@ class Findings:
         def shows(candidate: Sequence[Command]) -> bool:
             nonlocal latest
             shrinking.go_on()
-            name = f"shrinking {sequence} {next(self._again[sequence])}"
-            for other in self._run_again(name, sequence, candidate).failures:
+            with self._room:
+                shown = self._run_again(f"shrinking {sequence} {next(self._numbers)}", sequence, candidate)
+            for other in shown:
                 if other.identity == failure.identity:
                     latest = other
                     return True
@@ -183,7 +193,7 @@ class Findings:
 
         shrinking.go_on()
         self._under_way.add(failure.identity)
-        number, share = shrinking.begin(self._at_once)
+        number, share = shrinking.begin()
         shortest: tuple[Command, ...] = tuple(commands)
         rate: tuple[int, int] | None = None
         cut_short = True

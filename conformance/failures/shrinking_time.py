@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 
@@ -25,28 +26,35 @@ def time_for_shrinking(took: float) -> float:
 
 
 class ShrinkingTime:
-    """Of so many failures (`of`), until the deadline (`time.monotonic`)."""
+    """Of failures that are shrunk together, `at_once` at one time, and of others after them, one by one (`alone`).
+    `deadline`: of `time.monotonic`.
+    """
 
-    def __init__(self, of: int, deadline: float) -> None:
-        self.of = of
+    def __init__(self, together: int, alone: int, at_once: int, deadline: float) -> None:
+        self._together, self._alone, self._at_once = together, alone, at_once
         self._deadline = deadline
         self._begun = 0
         self._lock = threading.Lock()
         self._ended_by: BaseException | None = None
 
     @property
+    def of(self) -> int:
+        """How many there are."""
+        return self._together + self._alone
+
+    @property
     def left(self) -> float:
         """Seconds."""
         return self._deadline - time.monotonic()
 
-    def begin(self, at_once: int) -> tuple[int, float]:
-        """The number of the next failure, from 1, and how many seconds it may take. So many are shrunk at one time."""
+    def begin(self) -> tuple[int, float]:
+        """The number of the next failure, from 1, and how many seconds it may take."""
         with self._lock:
             self._begun += 1
             number = self._begun
-        waiting = self.of - number + 1
-        share = max(self.left * GENEROUS * min(at_once, waiting) / (waiting + 1), LEAST_SHARE)
-        return number, min(share, self.left)
+        one_by_one = min(self._alone, self.of - number + 1)
+        rounds = math.ceil(max(self._together - number + 1, 0) / self._at_once) + one_by_one
+        return number, min(max(self.left * GENEROUS / (rounds + 1), LEAST_SHARE), self.left)
 
     def end(self, by: BaseException) -> None:
         """There is no use in it any more."""

@@ -14,7 +14,12 @@ _OF_ALL = frozenset((_CONFIGURE, "operator.reset-configuration", "operator.set-a
 
 def changes_broker(commands: Iterable[Command]) -> bool:
     """Does one of them change the broker as a whole, so that they cannot run beside others?"""
-    return any(command.method in _OF_ALL for command in commands)
+    return any(command.method in _OF_ALL or _takes_from_all(command) for command in commands)
+
+
+def _takes_from_all(command: Command) -> bool:
+    """Some brokers delete an exchange that is there from the beginning."""
+    return command.method == "exchange.delete" and str(command.arguments.get("exchange", "")).startswith("amq.")
 
 
 def configured_alike(scenarios: Iterable[CommandFile]) -> list[list[CommandFile]]:

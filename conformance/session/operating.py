@@ -7,7 +7,7 @@ import threading
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.conversation import Conversation
 from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, ClockWait, OperatorAction
-from amqpspec.targets.brokers.operator import Peer
+from amqpspec.targets.brokers.operator import Peer, nobody
 from amqpspec.targets.errors import OperatorMissing
 
 
@@ -26,7 +26,14 @@ def operate(conversation: Conversation, command: Command) -> None:
         arguments.setdefault("virtual_host", conversation.target.address.vhost)
     carrier.note(action)
     conversation.operated.append(action)
-    operator.carry_out([action], lambda name: Peer(carrier.local_port(name), conversation.known_as(name)))
+    operator.carry_out([action], lambda name: _peer(conversation, name))
+
+
+def _peer(conversation: Conversation, name: str) -> Peer:
+    try:
+        return Peer(conversation.carrier.local_port(name), conversation.known_as(name))
+    except ValueError:  # it was never opened
+        return nobody(name)
 
 
 def _wait(conversation: Conversation, seconds: float) -> None:

@@ -83,6 +83,8 @@ class EmbeddedBrokerProcess:
             pass  # its process has been ended from outside, which was noticed where it mattered
         finally:
             if self._process is not None:
+                self._process.join(LONGEST_ANSWER)
+                self._process.kill()
                 self._process.join()
 
     def operator(self) -> Operator:

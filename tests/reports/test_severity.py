@@ -87,5 +87,5 @@ def test_a_line_of_a_narrow_terminal_has_requirement_and_severity() -> None:
 def test_what_did_not_show_alone_may_be_what_other_clients_did() -> None:
     flaky, alone = (replace(SHOWN.failures[0], rate=rate) for rate in ((1, 3), (0, 3)))
     assert "flaky: 1 of 3 repetitions" in notes(flaky, SHOWN.target.dialect)
-    said = "flaky: 0 of 3 repetitions: it did not show when run alone, so other clients may be a cause"
+    said = "flaky: 0 of 3 repetitions: it did not show again, so what other clients did may be the cause"
     assert said in notes(alone, SHOWN.target.dialect)

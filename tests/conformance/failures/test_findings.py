@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from time import monotonic
 from types import SimpleNamespace
 
 import pytest
@@ -13,17 +13,18 @@ import pytest
 from amqpspec.conformance.failures.findings import REPEATS, Findings
 from amqpspec.conformance.failures.shrink import Shrunk
 from amqpspec.conformance.failures.shrinking_time import (
+    GENEROUS,
     LEAST_OF_LONG_RUN,
     LEAST_SHRINKING_TIME,
     MOST_SHRINKING_TIME,
     WHOLE_RUN,
+    ShrinkingTime,
 )
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.verdicts.events import Event, FailureShrunk, ShrinkingStarted
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.verdicts.events import Event, FailureShrunk, Listener, ShrinkingStarted
 from amqpspec.model.promises.dialects import dialect_named
-from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.targets.errors import TargetUnreachable
 from tests.patience import patience
 
@@ -32,7 +33,7 @@ FAILURE = Failure("QUEUE-008", Shape.MISSING, "queue.purge-ok", "a.1 queue.purge
 COMMANDS = [parse_command(line) for line in ("a.1 queue.declare q", "a.1 basic.get q", "a.1 queue.purge q")]
 Shows = Callable[[list[str]], bool]
 #: Shares are of the time that is left when they are given.
-NEARLY = 0.01
+NEARLY = 0.05
 
 
 def findings(shows: Shows, shrinking_time: float | None = 60.0) -> tuple[Findings, list[Event], list[list[str]]]:
@@ -40,12 +41,10 @@ def findings(shows: Shows, shrinking_time: float | None = 60.0) -> tuple[Finding
     told: list[Event] = []
     runs: list[list[str]] = []
 
-    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
+    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> Sequence[Failure]:
         assert (name, repeats) == (f"shrinking search 7 {len(runs) + 1}", "search 7"), "each is a sequence of its own"
         runs.append(list(map(str, commands)))
-        failures = (FAILURE,) if shows(runs[-1]) else ()
-        verdict = Verdict.FAIL if failures else Verdict.PASS
-        return SequenceJudgement(name, "scripted", DIALECT, None, verdict, failures, {}, None, 9)
+        return [FAILURE] if shows(runs[-1]) else []
 
     subject = Findings(dialect_named(DIALECT), shrinking_time, run_again, [told.append])
     subject.note(FAILURE, "search 7", COMMANDS)
@@ -137,8 +136,8 @@ def test_the_gravest_is_shrunk_first_and_has_the_largest_share_of_the_time(monke
     monkeypatch.setattr("amqpspec.conformance.failures.findings.shrink", shrink)
     told: list[Event] = []
 
-    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
-        return SequenceJudgement(name, "scripted", DIALECT, None, Verdict.FAIL, (FAILURE, words, lost), {}, None, 9)
+    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> Sequence[Failure]:
+        return FAILURE, words, lost
 
     subject = Findings(dialect_named(DIALECT), 9.0, run_again, [told.append], at_once=1)
     for each in (words, FAILURE, lost):
@@ -156,23 +155,25 @@ def of_queue(name: str) -> tuple[Failure, list[Command]]:
 
 
 def side_by_side(
-    run: Callable[[list[str]], bool], *names: str, first: str = ""
+    run: Callable[[list[str]], bool],
+    *names: str,
+    first: Sequence[str] = (),
+    at_once: int = 3,
+    listener: Listener = lambda event: None,
 ) -> tuple[Findings, list[Event], list[Failure]]:
     """Findings about a target that does not purge queues of these names, with what is told, and the failures. `run`:
-    does the target go wrong with these commands? `first`: a command that each of the sequences begins with.
+    does the target go wrong with these commands? `first`: commands that each of the sequences begins with.
     """
     told: list[Event] = []
     failures = {name: of_queue(name)[0] for name in names}
 
-    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
+    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> Sequence[Failure]:
         lines = list(map(str, commands))
-        shown = tuple(failures[each] for each in names if f"a.1 queue.purge {each}" in lines and run(lines))
-        return SequenceJudgement(name, "scripted", DIALECT, None, Verdict.FAIL, shown, {}, None, 9)
+        return [failures[each] for each in names if f"a.1 queue.purge {each}" in lines and run(lines)]
 
-    subject = Findings(dialect_named(DIALECT), 60.0, run_again, [told.append], at_once=len(names))
+    subject = Findings(dialect_named(DIALECT), 60.0, run_again, [told.append, listener], at_once=at_once)
     for name in names:
-        before = [parse_command(first)] if first else []
-        subject.note(failures[name], f"search {name}", before + of_queue(name)[1])
+        subject.note(failures[name], f"search {name}", [*map(parse_command, first), *of_queue(name)[1]])
     return subject, told, list(failures.values())
 
 
@@ -197,7 +198,8 @@ def test_commands_that_change_the_broker_as_a_whole_run_beside_no_others() -> No
         assert threading.current_thread() is threading.main_thread()
         return True
 
-    subject, told, _ = side_by_side(run, "q", "r", "s", first="broker operator.configure consumer_timeout=1000")
+    first = ("broker operator.configure consumer_timeout=1000", "broker clock.wait 2000")
+    subject, told, _ = side_by_side(run, "q", "r", "s", first=first)
     subject.shrink_all()
     assert [event.found.cut_short for event in told if isinstance(event, FailureShrunk)] == [False] * 3
 
@@ -227,29 +229,64 @@ def test_after_a_loss_those_that_were_under_way_are_shrunk_one_by_one() -> None:
     assert {detail for detail, found in shown.items() if found.cut_short} == {"purge of q"}
 
 
+def test_what_was_shrunk_when_the_target_was_lost_stays_as_short_as_it_is() -> None:
+    is_shrunk = threading.Event()
+
+    def run(lines: list[str]) -> bool:
+        if "a.1 queue.purge q" in lines:
+            assert is_shrunk.wait(patience(10))
+            raise TargetUnreachable("gone")
+        return True
+
+    def third_begins(event: Event) -> None:
+        if isinstance(event, ShrinkingStarted) and event.number == 3:
+            is_shrunk.set()  # r is done, as only two are shrunk at one time
+
+    subject, told, _ = side_by_side(run, "q", "r", "s", at_once=2, listener=third_begins)
+    with pytest.raises(TargetUnreachable):
+        subject.shrink_all()
+    subject.leave_the_rest()
+    shown = {event.found.failure.detail: event.found for event in told if isinstance(event, FailureShrunk)}
+    assert shown["purge of r"].commands == ("a.1 queue.purge r",)
+    assert shown["purge of r"].rate == (REPEATS, REPEATS)
+    assert shown["purge of q"].cut_short
+
+
 def test_an_interruption_ends_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    everybody, ended = threading.Barrier(3), threading.Event()
+    ended = threading.Event()
     runs: list[str] = []
 
     def run(lines: list[str]) -> bool:
-        runs.append(lines[-1])
-        everybody.wait(patience(10))
-        if "a.1 queue.purge q" in lines:
-            raise KeyboardInterrupt
-        assert ended.wait(patience(10))
+        if "a.1 queue.purge q" not in lines:
+            runs.append(lines[-1] if ended.wait(patience(10)) else "nobody ended it")
         return True
 
-    class Pool(ThreadPoolExecutor):
-        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+    class Ending(ShrinkingTime):
+        def end(self, by: BaseException) -> None:
+            super().end(by)
             ended.set()
-            super().shutdown(wait, cancel_futures=cancel_futures)
 
-    monkeypatch.setattr("amqpspec.conformance.failures.findings.ThreadPoolExecutor", Pool)
-    subject, _, failures = side_by_side(run, "q", "r", "s")
+    def interrupt(event: Event) -> None:
+        if isinstance(event, FailureShrunk):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("amqpspec.conformance.failures.findings.ShrinkingTime", Ending)
+    subject, _, failures = side_by_side(run, *"qrstuv", at_once=2, listener=interrupt)
     with pytest.raises(KeyboardInterrupt):
         subject.shrink_all()
-    assert len(runs) == 3, "nothing is begun any more"
+    assert len(runs) == len(set(runs)), "no other commands are tried"
+    assert set(runs) <= {"a.1 queue.purge r", "a.1 queue.purge s"}, "no other failure is begun"
     assert {found.failure.detail for found in subject.found.values()} == {failure.detail for failure in failures}
+
+
+def test_those_that_are_shrunk_one_by_one_have_time_of_their_own() -> None:
+    time = ShrinkingTime(together=12, alone=2, at_once=6, deadline=monotonic() + 100)
+    shares = [time.begin() for _ in range(time.of)]
+    assert [number for number, _ in shares] == list(range(1, 15))
+    assert shares[0][1] == pytest.approx(100 * GENEROUS / (2 + 2 + 1), rel=NEARLY)
+    assert shares[6][1] == pytest.approx(100 * GENEROUS / (1 + 2 + 1), rel=NEARLY)
+    assert shares[12][1] == pytest.approx(100 * GENEROUS / (2 + 1), rel=NEARLY)
+    assert shares[13][1] == pytest.approx(100, rel=NEARLY)
 
 
 @pytest.mark.parametrize(("took", "seconds"), [
@@ -312,7 +349,7 @@ def test_what_is_known_or_accepted_is_not_shrunk(
 ) -> None:
     told: list[Event] = []
 
-    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> SequenceJudgement:
+    def run_again(name: str, repeats: str, commands: Sequence[Command]) -> Sequence[Failure]:
         raise AssertionError("its shortest sequence is on file")
 
     subject = Findings(dialect_named(DIALECT), 60.0, run_again, [told.append], accepted=accepted)
