@@ -10,7 +10,7 @@ import time
 LEAST_SHRINKING_TIME, MOST_SHRINKING_TIME = 20.0, 30.0
 #: Seconds in which a run is to be over, shrinking included (reports come after it); after one that took longer, so many
 #: are for shrinking.
-WHOLE_RUN, LEAST_OF_LONG_RUN = 160.0, 10.0
+WHOLE_RUN, LEAST_OF_LONG_RUN = 150.0, 10.0
 #: Seconds for shrinking one failure.
 SHRINKING_TIME = 20.0
 #: The same for one that takes time to show.

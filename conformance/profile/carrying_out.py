@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.session.patience import Patience
@@ -26,6 +27,18 @@ ENOUGH = 3
 SEQUENCE = "profile "
 
 
+@dataclass(slots=True)
+class _Part:
+    """What came of some of the files: names of those that were begun, were carried out to their end, and were so before
+    the target was seen to serve; and why it was lost.
+    """
+
+    begun: set[str] = field(default_factory=set)
+    done: set[str] = field(default_factory=set)
+    proven: set[str] = field(default_factory=set)
+    lost: TargetError | None = None
+
+
 class CarryingOut:
     """Carries out command files, each on connections of its own, and starts the target again that is lost by them."""
 
@@ -40,82 +53,78 @@ class CarryingOut:
         self._has_served = False
         with suppress(TargetError):  # who carries out the first commands is told so
             self._has_served = check_alive(target.address)
-        #: only one shows what it is that the target does not survive
-        self._at_once = AT_ONCE
         #: since something was carried out to its end
         self._losses = 0
 
     def carry_out(self, files: Mapping[str, CommandFile], bases: Mapping[str, Dialect]) -> set[str]:
         """Carry out the files, each judged by its dialect. Gives the names of those that were carried out to their end.
 
-        Raises `TargetError` where the target is lost and cannot be started again. One that is lost again and again is
-        not asked any more.
+        Those after which it was not seen to serve any more are carried out again one by one, as only so it shows what
+        it does not survive. Raises `TargetError` where the target is lost and cannot be started again. One that is lost
+        again and again is not asked any more.
         """
         done: set[str] = set()
-        left = list(files)
-        while left and self._losses < ENOUGH:
-            before = len(done)
-            begun, lost = self._as_long_as_it_lasts(files, left, bases, done)
-            if lost is None and self._at_once > 1 and (lost := self._unnoticed_loss()) is not None:
-                self._at_once = 1
-                done -= begun
-                if len(begun) > 1 and self._start_again is not None:
-                    begun = set()  # which of them does it is found one by one
-            left = [name for name in left if name not in begun]
-            if len(done) > before:
+        batches = deque([list(files)])
+        while batches and self._losses < ENOUGH:
+            names = batches.popleft()
+            part = _Part()
+            self._as_long_as_it_lasts(files, names, bases, part)
+            lost = part.lost or (self._unnoticed_loss() if len(names) > 1 else None)
+            served = part.done if lost is None else part.proven
+            done |= served
+            if served:
                 self._losses = 0
             if lost is None:
                 continue
             self._losses += 1
             if self._start_again is None:
-                names = ", ".join(name for name in files if name in begun - done)
-                behind = f"it answered at first, and was lost while its choices were looked at ({names})"
+                named = ", ".join(name for name in names if name in (part.begun - part.done or part.begun))
+                behind = f"it answered at first, and was lost while its choices were looked at ({named})"
                 raise TargetError(f"{lost}; {behind}")
+            suspects = [name for name in names if name in part.begun - served]
+            if len(suspects) > 1:
+                batches.extend([name] for name in suspects)
+            if rest := [name for name in names if name not in part.begun]:
+                batches.append(rest)
             self._target = self._start_again()
         return done
 
     def _as_long_as_it_lasts(
-        self, files: Mapping[str, CommandFile], names: Iterable[str], bases: Mapping[str, Dialect], done: set[str]
-    ) -> tuple[set[str], TargetError | None]:
-        """Names of what was begun, and why the target was lost. What a broker may not survive comes last."""
-        begun: set[str] = set()
-        lost: list[TargetError] = []
-        lock = threading.Lock()
+        self, files: Mapping[str, CommandFile], names: Sequence[str], bases: Mapping[str, Dialect], part: _Part
+    ) -> None:
+        """What a broker may not survive comes last, and not beside others."""
 
-        def carry_out(name: str) -> None:
-            with lock:
-                if lost:
-                    return
-                begun.add(name)
+        def carry_out(name: str, is_alone: bool) -> None:
+            if part.lost is not None:
+                return
+            part.begun.add(name)
             try:
-                self._carry_out(name, files[name], bases[name])
+                is_overdue = self._carry_out(name, files[name], bases[name])
+                finished = {name, *part.done.copy()}
+                if is_alone or is_overdue:
+                    self._check_alive()
+                    part.proven |= finished
             except TargetError as error:
-                with lock:
-                    lost.append(error)
+                part.lost = part.lost or error
             else:
-                with lock:
-                    done.add(name)
+                part.done.add(name)
 
-        rough = [name for name in names if files[name].rough]
-        gentle = [name for name in names if not files[name].rough]
-        if self._target.clock is not COMMON:
-            # whoever shares a clock with the broker takes turns
-            rough, gentle = [*gentle, *rough], []
-        with ThreadPoolExecutor(self._at_once) as pool:
-            list(pool.map(carry_out, gentle))
-        for name in rough:
-            carry_out(name)
-        return begun, lost[0] if lost else None
+        # whoever shares a clock with the broker takes turns
+        alone = [name for name in names if files[name].rough or len(names) == 1 or self._target.clock is not COMMON]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(carry_out, [name for name in names if name not in alone], itertools.repeat(False)))
+        for name in sorted(alone, key=lambda each: files[each].rough):
+            carry_out(name, True)
 
-    def _carry_out(self, name: str, file: CommandFile, base: Dialect) -> None:
+    def _carry_out(self, name: str, file: CommandFile, base: Dialect) -> bool:
+        """Did something not come in time?"""
         target = self._target
         under = replace(target, description=replace(target.description, dialect=base.name), operator=None)
         # a seed makes it part of a run, in which what is the same on every connection is judged elsewhere
         with Session(under, self._trace, SEQUENCE + name, seed=0, patience=self._patience) as session:
             for command in file.commands:
                 session.run(command)
-        if self._at_once == 1:
-            self._check_alive()
+        return session.overdue > 0
 
     def _unnoticed_loss(self) -> TargetError | None:
         """Why no fresh connection is served, where one was at first: the broker hangs, or a part of it has ended. A
