@@ -74,7 +74,7 @@ class Findings:
         self._under_way: set[str] = set()
         self._run_again = run_again
         self._numbers = itertools.count(1)
-        #: for one sequence each
+        #: so many of their sequences run at one time
         self._room = threading.BoundedSemaphore(MOST_SET_ASIDE)
         self._at_once = at_once
         self._listeners = tuple(listeners)

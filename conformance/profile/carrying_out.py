@@ -15,7 +15,7 @@ from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.targets.brokers.health import SHORT_TIME_LIMIT, check_alive
+from amqpspec.targets.brokers.health import SHORT_TIME_LIMIT, TIME_LIMIT, check_alive
 from amqpspec.targets.clock import COMMON
 from amqpspec.targets.errors import TargetError
 
@@ -137,6 +137,5 @@ class CarryingOut:
         return None
 
     def _check_alive(self) -> None:
-        # nothing else is under way
-        time_limit = self._patience.generous(SHORT_TIME_LIMIT, SHORT_TIME_LIMIT)
+        time_limit = self._patience.generous(SHORT_TIME_LIMIT, TIME_LIMIT)
         check_alive(self._target.address, time_limit, self._has_served)

@@ -8,7 +8,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 
 _CONFIGURE = "operator.configure"
-#: What is there for all connections at once, whoever wants it.
+#: These change what all connections meet.
 _OF_ALL = frozenset((_CONFIGURE, "operator.reset-configuration", "operator.set-alarm", "operator.clear-alarm"))
 
 

@@ -29,7 +29,7 @@ from amqpspec.targets.errors import OperatorError, TargetError, TargetUnreachabl
 #: end. The answer is None, or the error that there was.
 Question = tuple[TraceEvent, int | None] | None
 _GONE = "the process of the embedded broker has ended"
-#: Seconds. One that has not answered by then goes round in itself.
+#: Seconds. A broker that has not answered by then never will.
 LONGEST_ANSWER = 30.0
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from amqpspec.conformance import target_in_use
 from amqpspec.conformance.failures.findings import Findings
+from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.session.cleanup import Cleaner, Made
@@ -97,6 +98,15 @@ def test_what_cannot_be_deleted_is_in_every_report_and_fails_the_run(
     assert json.loads(render_json(result))["not_whole"] == list(result.not_whole)
     (case,) = (each for each in ET.fromstring(render_junit(result)).iter("testcase") if "passes" in each.attrib["name"])
     assert case[0].tag == "failure" and case[0].attrib["message"] == result.not_whole[0]
+
+
+def test_an_operator_who_has_nobody_to_act_upon_shows_no_failure(tmp_path: Path) -> None:
+    """Shrinking leaves out what opens the connection that is to be closed."""
+    with EmbeddedBroker() as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
+        target = TargetUnderTest(broker.address, DESCRIPTION, operator=broker.operator())
+        runner = Runner(target, trace, RunOptions(seed=1, sequences=0))
+        commands = [parse_command("a.1 queue.declare q"), parse_command("broker operator.close-connection b reason=r")]
+        assert runner._run_again("shrinking s 1", "s", commands) == ()
 
 
 def test_a_broker_that_is_gone_at_the_end_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,13 +193,15 @@ def test_several_failures_are_shrunk_side_by_side_and_told_in_their_order() -> N
     assert sorted(event.number for event in started) == [1, 2, 3]
 
 
-def test_commands_that_change_the_broker_as_a_whole_run_beside_no_others() -> None:
+@pytest.mark.parametrize("change", [
+    "broker operator.configure consumer_timeout=1000", "a.1 exchange.delete amq.fanout"
+])  # fmt: skip
+def test_commands_that_change_the_broker_as_a_whole_run_beside_no_others(change: str) -> None:
     def run(lines: list[str]) -> bool:
         assert threading.current_thread() is threading.main_thread()
         return True
 
-    first = ("broker operator.configure consumer_timeout=1000", "broker clock.wait 2000")
-    subject, told, _ = side_by_side(run, "q", "r", "s", first=first)
+    subject, told, _ = side_by_side(run, "q", "r", "s", first=(change, "broker clock.wait 2000"))
     subject.shrink_all()
     assert [event.found.cut_short for event in told if isinstance(event, FailureShrunk)] == [False] * 3
 
