@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from amqpspec.command_line import main as main
-    from amqpspec.model.defects.transitions import acceptor_for as acceptor_for
+    from amqpspec.model.defects.known_defects import acceptor_for as acceptor_for
     from amqpspec.model.judging.acceptor import Acceptor as Acceptor
     from amqpspec.model.promises.choices import Dialect as Dialect
     from amqpspec.model.promises.dialects import dialect_named as dialect_named

@@ -17,7 +17,7 @@ from typing import Any
 from amqpspec.conformance.traces.trace import read_trace
 from amqpspec.conformance.verdicts.judge import MakesAcceptor, judge_all
 from amqpspec.conformance.verdicts.tally import Tally
-from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.pipeline.table import compliance_table
 

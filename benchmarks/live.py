@@ -15,7 +15,7 @@ from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace, row_event
 from amqpspec.conformance.verdicts.judgement import TargetDescription
-from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named, dialect_of
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import TraceEvent

@@ -17,7 +17,6 @@ from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.deadlines import NEVER
-from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.internal_events import Input
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.reply_addresses import ADDRESS
@@ -39,8 +38,8 @@ _NOWHERE = Address("localhost", 5672, "guest", "guest")
 class Plan:
     """What the world would look like if the target were the model's own simple broker."""
 
-    def __init__(self, dialect: Dialect, hooks: Hooks = NO_HOOKS) -> None:
-        self.broker = Broker(dialect, hooks=hooks)
+    def __init__(self, dialect: Dialect) -> None:
+        self.broker = Broker(dialect)
         #: seconds that have passed, by the commands alone: nothing else takes time here
         self._now = 1.0
         #: what `$reply-to` stands for (`conformance.language.names`)

@@ -13,24 +13,24 @@ from amqpspec.conformance.verdicts.blame import NOT_FOLLOWED, blamed, error_of_t
 from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
-from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.judging.acceptor_questions import AcceptorQuestions
 from amqpspec.model.judging.questions import Questions
 from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.model.promises.versions import judged_version
+from amqpspec.model.promises.versions import RABBITMQ, judged_version
 from amqpspec.model.protocol.methods import HeaderEvent, SocketEvent, TraceEvent
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
 
-#: `acceptor_for`, or `Acceptor`.
+#: `acceptor_for`, or what makes others in its place.
 MakesAcceptor = Callable[..., Acceptor]
 
 
 class SequenceJudge:
     """The judge of the sequence that `start` (a row of kind "start") begins.
 
-    `acceptor`: makes what judges the frames; `Acceptor` itself knows of no defect. Raises `TraceError` for a dialect
+    `acceptor`: makes what judges the frames. Raises `TraceError` for a dialect
     that does not exist.
     """
 
@@ -38,7 +38,10 @@ class SequenceJudge:
         try:
             dialect = dialect_named(start["dialect"])
             self.acceptor = acceptor(
-                dialect, virtual_host=start.get("virtual_host", "/"), own_user=start.get("user") or ""
+                dialect,
+                virtual_host=start.get("virtual_host", "/"),
+                own_user=start.get("user") or "",
+                product=start.get("product") or RABBITMQ,
             )
         except UnknownDialect as error:
             raise TraceError(f"the sequence {start['sequence']!r}: {error}") from None

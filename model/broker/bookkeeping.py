@@ -41,10 +41,6 @@ class Bookkeeping:
     #: bodies published of late, with the requirement that routed them: blamed if they turn up where they should not
     published: deque[tuple[bytes, str]] = field(default_factory=lambda: deque(maxlen=64))
 
-    # ---- what becomes of the explanation
-    #: what has happened nobody can follow: whatever comes now, or does not, is explained by it
-    is_unpredictable: bool = False
-
     @contextmanager
     def counting_anyway(self) -> Iterator[None]:
         """What happens within is the broker's own doing: it counts in a barrier as well."""

@@ -105,8 +105,6 @@ class Broker(QueueSteps):
         _remember_end(channel, consumer.tag, requirement)
         queue = consumer.queue
         if consumer in queue.consumers:
-            for told in self.hooks.consumer_goes:
-                told(self, consumer, requirement)
             queue.consumers.remove(consumer)
             self.used(queue)
             queue.still_counted += 1
@@ -140,8 +138,6 @@ class Broker(QueueSteps):
         note_all_left(queue)
         if queue in self.deliverable:
             self._note_leaving(queue)
-        for hook in self.hooks.queue_deleted:
-            hook(self, queue)
         remove_bindings_to(self, queue)
         crossing = crossed_by_cancel(queue)
         told: set[ChannelKey] = set()
@@ -231,8 +227,6 @@ class Broker(QueueSteps):
             if own_limit_holds(consumer) and entry.queue.messages:
                 self.fired("QOS-004")
             consumer.outstanding -= 1
-            for told in self.hooks.delivery_released:
-                told(self, consumer)
             consumer.reason = requirement
             consumer.stamp = self.stamp
             consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
@@ -242,8 +236,6 @@ class Broker(QueueSteps):
 
     def make_room(self, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str) -> None:
         """All who share a limit with the channel have room for as many more as were settled by that requirement."""
-        for told in self.hooks.deliveries_settled:
-            told(self, channel, settled, requirement)
         for consumer in sharing(self, channel):
             if consumer.queue.messages and consumer.queue not in self.deliverable and self.has_room(consumer):
                 self.fired("QOS-004")

@@ -7,7 +7,7 @@ The steps that change it build on this: `model.broker.queue_steps`, `model.broke
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, InitVar, dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from amqpspec.model.broker.administration import Policy, User
 from amqpspec.model.broker.bookkeeping import Bookkeeping
@@ -16,10 +16,8 @@ from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.field_kinds import apart, derived, doubt, law, to_blame
-from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.internal_events import PossibleEvent, Teardown
 from amqpspec.model.broker.measurement import Due
-from amqpspec.model.broker.memories import Memories
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Exchange, Queue
 from amqpspec.model.promises.choices import Dialect
@@ -52,11 +50,7 @@ class BrokerState:
     virtual_host: InitVar[str] = "/"
     #: who logs in with what the target was given, if known
     own_user: str = ""
-    #: the guests (`model.broker.hooks`), what each remembers, by its name, and which of them are asked about inputs
-    hooks: Hooks = apart("all explanations have the same guests, who are told of all that matters", NO_HOOKS)
     _: KW_ONLY
-    memories: Memories = law(factory=Memories, view="memories")
-    armed: frozenset[str] = derived(frozenset())
     connections: dict[str, Connection] = law(factory=dict, view="connections")
     channels: dict[ChannelKey, Channel] = law(factory=dict, view="channels")
     queues: dict[str, Queue] = law(factory=dict, view="queues")
@@ -126,15 +120,6 @@ class BrokerState:
 
     def __post_init__(self, virtual_host: str) -> None:
         self.vhosts[virtual_host] = True
-        self.memories = Memories(self.hooks)
-
-    def remembered(self, guest: str) -> Any:
-        """What the guest of that name remembers, to be read and changed: a new memory if it had none."""
-        memory = self.memories.get(guest)
-        if memory is None:
-            memory = self.memories.begin(guest)
-            self.hooks = self.hooks.with_awake(guest)
-        return memory
 
     def channel(self, connection: str, number: int) -> Channel:
         """The channel of that number, which need not be open."""

@@ -23,7 +23,6 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.memories import Memories
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Content, Table, TraceEvent
@@ -118,8 +117,6 @@ def _expression(kind: Any, value: str) -> str:
         return f"copy_by_type({value}, copied)"
     if kind is object or kind is Any:
         return f"copy_by_type({value}, copied)"
-    if kind is Memories:
-        return f"{value}.copied(copy_memory, copied)"
     if origin is Counter:
         return f"copy_counts({value})"
     if _holds_shared(kind):
@@ -156,10 +153,6 @@ def _copy_by_type(value: Any, copied: Copied) -> Any:
     return value
 
 
-def _copy_memory(memory: Any, copied: Copied) -> Any:
-    return _copier_of(type(memory))(memory, copied)
-
-
 def _copy_counts(counts: Counter[Any]) -> Counter[Any]:
     """Its own `copy` counts all of them anew."""
     new: Counter[Any] = Counter.__new__(Counter)
@@ -167,7 +160,7 @@ def _copy_counts(counts: Counter[Any]) -> Counter[Any]:
     return new
 
 
-_COPIERS |= {"copy_by_type": _copy_by_type, "copy_counts": _copy_counts, "copy_memory": _copy_memory}
+_COPIERS |= {"copy_by_type": _copy_by_type, "copy_counts": _copy_counts}
 
 _UNKNOWN: set[Any] = set()
 
@@ -178,7 +171,7 @@ def _is_copied(kind: Any) -> bool:
     origin, arguments = get_origin(kind), get_args(kind)
     if kind == Table or origin is Callable:
         return False
-    if kind in (object, Any, Memories) or origin in (list, set, deque, dict, Counter):
+    if kind in (object, Any) or origin in (list, set, deque, dict, Counter):
         return True
     if origin is not None:
         return any(_is_copied(each) for each in arguments if each not in (NoneType, Ellipsis))

@@ -30,7 +30,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from amqpspec.model.broker.broker_state import BrokerState
-from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.promises.queue_types import QueueType
 
@@ -48,28 +47,17 @@ def contenders(broker: BrokerState, queue: Queue) -> list[Consumer]:
     active = queue.active
     if not queue.single_active_consumer:
         return queue.consumers
-    served = [] if active.consumer is None or active.is_quiescing else [active.consumer]
-    return [*served, *(each for each in queue.consumers if each is not active.consumer and is_beside(broker, each))]
+    return [] if active.consumer is None or active.is_quiescing else [active.consumer]
 
 
 def rests(broker: BrokerState, consumer: Consumer) -> bool:
     """Is the consumer handed nothing, and does it not become the active one? It has timed out (TIMEOUT-014)."""
-    if consumer.timed_out:
-        return True
-    asked = broker.hooks.rests
-    return bool(asked and first_answer(asked, broker, consumer))
-
-
-def is_beside(broker: BrokerState, consumer: Consumer) -> bool:
-    """Is the consumer served beside the active one? The law knows no such consumer."""
-    asked = broker.hooks.is_beside
-    return bool(asked and first_answer(asked, broker, consumer))
+    return bool(consumer.timed_out)
 
 
 def service_is_unknown(broker: BrokerState, queue: Queue) -> bool:
     """Can nobody know what the queue does? Then it may deliver to any consumer, or to none."""
-    asked = broker.hooks.service_is_unknown
-    return bool(asked and first_answer(asked, broker, queue))
+    return False
 
 
 def highest(consumers: Iterable[Consumer]) -> list[Consumer]:
@@ -92,8 +80,6 @@ def successor(broker: BrokerState, queue: Queue, takeover: bool) -> Consumer | N
     waiting = [each for each in others if not rests(broker, each)]
     if not waiting:
         return None
-    if beside := [each for each in waiting if is_beside(broker, each)]:
-        return beside[0]
     if queue.type is QueueType.CLASSIC:
         return highest(waiting)[0]
     if not takeover:

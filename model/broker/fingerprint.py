@@ -38,7 +38,7 @@ REFERENCES: dict[type, str] = {
 
 
 #: Fields of the broker in which states that are much alike differ most often, the cheapest to look at first.
-_TELLING = ("memories", "channels", "queues")
+_TELLING = ("channels", "queues")
 
 
 def fingerprint(broker: Broker) -> Hashable:
@@ -63,10 +63,6 @@ _PARTS: dict[type, tuple[View, ...]] = {}
 
 
 # --------------------------------------------------------------------------------------------- fields with views
-
-
-def _memories(broker: Broker, _: Broker) -> Hashable:
-    return broker.memories.seen(broker)
 
 
 def _connections(broker: Broker, _: Broker) -> Hashable:
@@ -222,7 +218,7 @@ def _previous_active(active: ActiveConsumer, _: Broker) -> Hashable:
 VIEWS: dict[str, View] = {
     view.__name__.removeprefix("_"): view
     for view in (
-        _memories, _connections, _channels, _queues, _exchanges, _not_before, _bindings, _reached, _own_consumers,
+        _connections, _channels, _queues, _exchanges, _not_before, _bindings, _reached, _own_consumers,
         _limit, _oldest, _unconfirmed, _timed_out, _leaving, _dropped_at_deletion, _position_limit, _ready,
         _growing_group, _log, _expiry, _has_timed_out, _consumers, _active, _previous_active,
     )

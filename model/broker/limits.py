@@ -37,7 +37,6 @@ from collections.abc import Sequence
 
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.channels import Channel, Unacknowledged
-from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.promises.queue_types import QueueType
@@ -54,10 +53,6 @@ def shared_limit_holds(broker: BrokerState, consumer: Consumer) -> bool:
     """QOS-008, QOS-016: those with whom the consumer shares a limit have as many as they may."""
     if not can_share(broker, consumer):
         return False
-    asked = broker.hooks.shared_limit_holds
-    said: bool | None = first_answer(asked, broker, consumer) if asked else None
-    if said is not None:
-        return said
     if consumer.no_ack:
         return False
     channel = broker.channels[consumer.channel]
@@ -100,9 +95,7 @@ def is_counted(broker: BrokerState, channel: Channel, tag: int, entry: Unacknowl
 
 def has_channel_limit(broker: BrokerState, channel: Channel) -> bool:
     """Is there a limit of the channel (QOS-012)?"""
-    asked = broker.hooks.has_channel_limit
-    said: bool | None = first_answer(asked, broker, channel) if asked else None
-    return bool(channel.channel_prefetch) if said is None else said
+    return bool(channel.channel_prefetch)
 
 
 def sharing(broker: BrokerState, channel: Channel) -> Sequence[Consumer]:
@@ -112,8 +105,7 @@ def sharing(broker: BrokerState, channel: Channel) -> Sequence[Consumer]:
         return [consumer for each in beside for consumer in each.consumers.values()]
     if not channel.consumers:
         return ()
-    asked = broker.hooks.has_channel_limit
-    if channel.channel_prefetch or (asked and first_answer(asked, broker, channel) is not None):
+    if channel.channel_prefetch:
         return list(channel.consumers.values())
     return ()
 
@@ -153,8 +145,6 @@ def limit_channel(broker: BrokerState, channel: Channel, count: int) -> None:
     elif channel.counts_anew and not broker.dialect.prefetch_is_shared:
         channel.counted_below_tag = channel.next_tag + gets_under_way(channel)
     channel.counts_anew = not count
-    for told in broker.hooks.channel_limited:
-        told(broker, channel, count)
 
 
 def gets_under_way(channel: Channel) -> int:
@@ -166,8 +156,6 @@ def nothing_was_got(broker: BrokerState, channel: Channel) -> None:
     """A basic.get that was under way when the limit came has found no message."""
     if channel.counted_below_tag > channel.next_tag:
         channel.counted_below_tag -= 1
-        for told in broker.hooks.nothing_got:
-            told(broker, channel)
 
 
 def note_delivery(broker: BrokerState, channel: Channel, consumer: Consumer) -> None:

@@ -47,7 +47,6 @@ from itertools import islice
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.channels import Admission, Channel
 from amqpspec.model.broker.dispatch import contenders, rests
-from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.limits import counted, own_limit_holds, shared_limit_holds
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
@@ -91,8 +90,7 @@ def size(broker: BrokerState, queue: Queue, messages: Iterable[Message]) -> int:
 
 
 def _weight(broker: BrokerState, queue: Queue, message: Message) -> int:
-    weight: int | None = first_answer(broker.hooks.weight, broker, queue, message) if broker.hooks.weight else None
-    return len(message.content.body) if weight is None else weight
+    return len(message.content.body)
 
 
 def handed_over(broker: BrokerState, queue: Queue, freed: int = 0) -> int:

@@ -74,8 +74,6 @@ class QueueSteps(BrokerState):
             queue.dropping.clear()
         self.touched.clear()
         self.deleted_of_late.clear()
-        for told in self.hooks.came_to_rest:
-            told(self)
         for channel in self.channels.values():
             if channel.under_way or channel.admissions or channel.may_still_be_served or channel.lost:
                 channel.come_to_rest()
@@ -112,11 +110,7 @@ class QueueSteps(BrokerState):
             return
         before = queue.active.consumer
         left = before if queue.active.is_quiescing else None
-        for told in self.hooks.active_consumer_changes:
-            told(self, queue, requirement)
         elect(self, queue, requirement)
-        for told in self.hooks.active_consumer_elected:
-            told(self, queue, before, requirement)
         if queue.messages and queue.active.consumer is left is not None and not queue.active.is_quiescing:
             self.fired("SAC-004")  # what was held back for another goes to the active consumer after all
 
@@ -153,8 +147,6 @@ class QueueSteps(BrokerState):
             append(queue, message, self.now)
         else:
             put_new(self.dialect, queue, message)
-            for told in self.hooks.message_enqueued:
-                told(self, queue, message)
             message.transit_group = self.join_transit_group(queue, message)
             if begin_time_to_live(self.dialect, queue, message, self.now, self.step_done_by):
                 self.ageing[queue] = None
@@ -300,15 +292,17 @@ class QueueSteps(BrokerState):
                     former.add(id(entry.consumer))
         return len(former) + gets
 
-    def counts_seen(self, queue: Queue, arguments: Table, counted: int | None = None) -> None:
+    def counts_seen(self, queue: Queue, arguments: Table) -> None:
         """A declare-ok told the numbers of ready messages and consumers: all that it counted is there (QUEUE-002).
 
         But while the queue counts somebody who is gone it may hand messages to that one yet, which come back.
-        `counted`: the number that counts nobody who is gone; None: that of its consumers.
         """
         if arguments["message_count"] == len(queue.messages):
             queue.miscounted = ""
-        if arguments["consumer_count"] <= (len(queue.present_consumers) if counted is None else counted):
+        if not arguments["consumer_count"] and queue.present_consumers:
+            return  # what does not count those who are there says nothing of who is gone
+        holders = self.holders(queue) if queue.type is QueueType.QUORUM else 0  # whom such a queue may count as well
+        if arguments["consumer_count"] <= len(queue.present_consumers) + holders:
             queue.still_counted = 0
             if queue.dropping and (self.bookkeeping.counting or arguments["message_count"] > len(queue.messages)):
                 return  # what came has driven out as much as it brought, or is still to come; a barrier goes by this

@@ -76,7 +76,6 @@ HABITS: tuple[DefectTransition, ...] = (
         methods=("basic.ack", "basic.nack", "basic.reject"),
         applies=_settles_nothing,
         process=_ignore,
-        is_steady=True,
     ),
     DefectTransition(
         name="purge-takes-what-is-held",
@@ -88,6 +87,5 @@ HABITS: tuple[DefectTransition, ...] = (
         methods=("queue.purge",),
         applies=_purges_what_is_held,
         process=_purge_all,
-        is_steady=True,
     ),
 )

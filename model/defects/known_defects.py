@@ -1,4 +1,4 @@
-"""All known defects by name: those that the judge follows, and those that are a wrong frame.
+"""All known defects by name, and what the judge of a dialect follows.
 
 The second verdict of a report goes by this: a failure that a known defect explains which is known of the target's
 dialect is none against the broker as it is known. It stays a failure against the promise.
@@ -10,17 +10,89 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
-from amqpspec.model.defects.wrong_outputs import OUTPUT_DEFECTS
-from amqpspec.model.judging.known_defect import KnownDefect
+from amqpspec.model.defects.active_consumers import ACTIVE_CONSUMERS
+from amqpspec.model.defects.answers import ANSWERS
+from amqpspec.model.defects.counts import COUNT_DEFECTS
+from amqpspec.model.defects.crashes import CRASHES
+from amqpspec.model.defects.crossings import CROSSINGS
+from amqpspec.model.defects.death_order import DEATH_ORDER_DEFECTS
+from amqpspec.model.defects.direct_replies import DIRECT_REPLY_DEFECTS
+from amqpspec.model.defects.expiration_text import EXPIRATION_DEFECTS
+from amqpspec.model.defects.habits import HABITS
+from amqpspec.model.defects.limits import LIMITS
+from amqpspec.model.defects.queues import QUEUES
+from amqpspec.model.defects.reused_names import REUSED_NAMES
+from amqpspec.model.defects.reused_tags import REUSED_TAGS
+from amqpspec.model.defects.stream_content import STREAM_CONTENT_DEFECTS
+from amqpspec.model.defects.streams import STREAMS
+from amqpspec.model.defects.timeout_text import TIMEOUT_TEXT_DEFECTS
+from amqpspec.model.defects.timeouts import TIMEOUTS
+from amqpspec.model.defects.transactions import TRANSACTIONS
+from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
+from amqpspec.model.judging.defects_followed import DefectsFollowed
+from amqpspec.model.judging.known_defect import DefectTransition, KnownDefect, OutputDefect
+from amqpspec.model.judging.windows import Window
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure
-from amqpspec.model.promises.versions import Version
+from amqpspec.model.promises.versions import RABBITMQ, Version
+
+TRANSITIONS: tuple[DefectTransition, ...] = (*CRASHES, *ANSWERS)
+OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
+    *COUNT_DEFECTS,
+    *TIMEOUT_TEXT_DEFECTS,
+    *STREAM_CONTENT_DEFECTS,
+    *DIRECT_REPLY_DEFECTS,
+    *EXPIRATION_DEFECTS,
+    *DEATH_ORDER_DEFECTS,
+)
+WINDOWS: tuple[Window, ...] = (
+    *CROSSINGS,
+    *REUSED_NAMES,
+    *REUSED_TAGS,
+    *ACTIVE_CONSUMERS,
+    *TIMEOUTS,
+    *STREAMS,
+    *TRANSACTIONS,
+    *QUEUES,
+    *LIMITS,
+)
 
 KNOWN_DEFECTS: Mapping[str, KnownDefect] = MappingProxyType(
-    {defect.name: defect for defect in (*DEFECT_TRANSITIONS, *OUTPUT_DEFECTS)}
+    {defect.name: defect for defect in (*TRANSITIONS, *OUTPUT_DEFECTS, *WINDOWS)}
 )
+
+
+#: What is followed of brokers that are held to the text alone, and of others that are no RabbitMQ.
+_OF_THE_TEXT = DefectsFollowed(HABITS, OUTPUT_DEFECTS)
+_OF_OTHERS = DefectsFollowed(of_outputs=OUTPUT_DEFECTS)
+
+
+def acceptor_for(
+    dialect: Dialect,
+    bound: int = DEFAULT_BOUND,
+    virtual_host: str = "/",
+    own_user: str = "",
+    product: str = RABBITMQ,
+) -> Acceptor:
+    """The acceptor that follows what is known of the dialect's brokers. What RabbitMQ does after it broke explains
+    nothing of another product, whatever dialect it is held to.
+    """
+    if not dialect.extensions:
+        return Acceptor(dialect, bound, virtual_host, own_user, _OF_THE_TEXT)
+    known = followed(dialect.name) if product == RABBITMQ else _OF_OTHERS
+    return Acceptor(dialect, bound, virtual_host, own_user, known)
+
+
+@cache
+def followed(dialect: str) -> DefectsFollowed:
+    """What is followed of RabbitMQ where it is held to that dialect."""
+    return DefectsFollowed(
+        tuple(each for each in TRANSITIONS if dialect in each.dialects),
+        OUTPUT_DEFECTS,
+        tuple(each for each in WINDOWS if dialect in each.dialects),
+    )
 
 
 @cache

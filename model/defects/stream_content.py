@@ -5,16 +5,14 @@ It breaks PUBLISH-016 and DLX-006, and is told from what is delivered; rabbit_ms
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.dead_letter_headers import HISTORY, published_expiration
-from amqpspec.model.broker.hooks import Guest
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.expiration_text import EXPIRATION_REWRITTEN, as_number
 from amqpspec.model.judging.known_defect import OutputDefect
@@ -95,17 +93,15 @@ _CHANGES: dict[str, Callable[[Properties], Properties]] = {
 }
 
 
-class StreamContent(Guest):
-    """Sees whether a stream has kept what others have lost there."""
-
-    name = "stream content"
-
-    def delivery_seen(
-        self, broker: Broker, channel: Channel, queue: Queue, properties: Properties, wrong: Sequence[Mismatch]
-    ) -> None:
-        if queue.type is not QueueType.STREAM or any(each.argument in ("properties", "headers") for each in wrong):
-            return
-        broker.bookkeeping.refuted.update(would_show(properties))
+def _is_kept(name: str, broker: Broker, method: Method) -> bool:
+    """Does a delivery of a stream have what would be lost or changed there?"""
+    if method.name != "basic.deliver" or method.content is None:
+        return False
+    channel = broker.channels.get((method.connection, method.channel))
+    consumer = channel.consumers.get(method.arguments["consumer_tag"]) if channel is not None else None
+    if consumer is None or consumer.queue.type is not QueueType.STREAM:
+        return False
+    return name in would_show(method.content.properties)
 
 
 def _named(name: str, broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
@@ -129,6 +125,7 @@ STREAM_CONTENT_DEFECTS: tuple[OutputDefect, ...] = (
         source="rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         names=partial(_named, STREAM_DROPS_NESTED_HEADERS),
+        is_refuted_by=partial(_is_kept, STREAM_DROPS_NESTED_HEADERS),
     ),
     OutputDefect(
         name=STREAM_DROPS_CLUSTER_ID,
@@ -138,6 +135,7 @@ STREAM_CONTENT_DEFECTS: tuple[OutputDefect, ...] = (
         source="rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on",
         dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         names=partial(_named, STREAM_DROPS_CLUSTER_ID),
+        is_refuted_by=partial(_is_kept, STREAM_DROPS_CLUSTER_ID),
     ),
     OutputDefect(
         name=STREAM_TURNS_OCTETS_INTO_TEXT,
@@ -147,6 +145,7 @@ STREAM_CONTENT_DEFECTS: tuple[OutputDefect, ...] = (
         source="mc_amqpl:to_091, which has binary become longstr",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         names=partial(_named, STREAM_TURNS_OCTETS_INTO_TEXT),
+        is_refuted_by=partial(_is_kept, STREAM_TURNS_OCTETS_INTO_TEXT),
     ),
     OutputDefect(
         name=STREAM_KEEPS_EXPIRATION,

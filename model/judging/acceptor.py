@@ -13,19 +13,19 @@ left, the trace fails. Their number is bounded: beyond the bound the verdict is 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.internal_events import lane_of
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.judging.certain_debts import is_certainly_owed
+from amqpspec.model.judging.defects_followed import NO_DEFECTS, DefectsFollowed
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
-from amqpspec.model.judging.fit import fit
-from amqpspec.model.judging.known_defect import NO_DEFECTS, DefectsFollowed, DefectTransition
+from amqpspec.model.judging.fit import fit, least_flawed
+from amqpspec.model.judging.known_defect import DefectTransition, KnownDefect
 from amqpspec.model.judging.known_outputs import observe_as_known
-from amqpspec.model.judging.latent import MOST_LATENT, latent_beside, least_flawed
 from amqpspec.model.judging.merging import Seen, least_advanced, merged, merged_seen
 from amqpspec.model.judging.narrower import without_narrower
 from amqpspec.model.judging.pipelining import note_pipelined
@@ -34,13 +34,15 @@ from amqpspec.model.judging.processing import process_in, processed, processed_a
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.judging.silence import missed
+from amqpspec.model.judging.windows import ArmedWindows, difference_of, difference_of_debt
 from amqpspec.model.outputs.going_on import end_connection_if_clear
+from amqpspec.model.outputs.late_counts import is_late_and_empty
 from amqpspec.model.outputs.malformed import malformed
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.model.protocol.methods import OCTETS_BEHIND, ClockWait, OperatorAction, TraceEvent
+from amqpspec.model.protocol.methods import OCTETS_BEHIND, ClockWait, Method, OperatorAction, TraceEvent
 from amqpspec.model.rules.connection.blocking import blocked_by_others
 from amqpspec.model.rules.extensions.message_expiry import messages_are_at_rest
 from amqpspec.model.rules.extensions.queue_expiry import uses_are_over
@@ -62,7 +64,8 @@ class Acceptor:
     ) -> None:
         self.dialect = dialect
         self.bound = bound
-        self.explanations = [Explanation(Broker(dialect, virtual_host, own_user, defects.hooks))]
+        self._windows = ArmedWindows(defects.windows)
+        self.explanations = [Explanation(Broker(dialect, virtual_host, own_user), windows=self._windows)]
         self.failures: list[Failure] = []
         self.finished = False
         self.reason: str | None = None
@@ -71,6 +74,10 @@ class Acceptor:
         #: the next input is sent without waiting for what this one brings about: it may be processed after it
         self.overlapping = False
         self._defects = defects
+        #: known defects that would have shown, and did not, beside those that explanations know of
+        self._refuted: set[str] = set()
+        #: queues that did not tell their numbers in time when they were asked last
+        self._untold: set[str] = set()
         self._early = EarlyOutputs()
         self._time = 0.0
         #: the last output left no doubt about what had been processed before it
@@ -89,9 +96,6 @@ class Acceptor:
         if len(self.explanations) == 1 and not only.pending and not self.overlapping and only.takes_at_once(event):
             self.explanations += process_in(only, event, self._defects)
             return
-        for explanation in list(self.explanations):
-            if explanation.broker.next_timeout <= event.time:
-                self.explanations += explanation.overlooking(event.time, self._defects)
         for explanation in self.explanations:
             explanation.time_passes(event.time)
         if isinstance(event, ClockWait):
@@ -134,6 +138,8 @@ class Acceptor:
             self.finished = True
             return
         self._time = max(self._time, event.time)
+        if event.name == "queue.declare-ok":
+            self._note_untold(event)
         if OCTETS_BEHIND in event.arguments and (wrong := malformed(event)) is not None:
             # no explanation is likelier by that
             self._add(failure_of(self.broker, event, wrong, self.command, ""))
@@ -146,6 +152,20 @@ class Acceptor:
             self._judge(event)
         if self._early.frames:
             self._early.judge_again(self._judge)
+
+    def _note_untold(self, event: TraceEvent) -> None:
+        """Did the queue tell its numbers?"""
+        if is_late_and_empty(self.broker, event):
+            self._untold.add(event.arguments["queue"])
+        else:
+            self._untold.discard(event.arguments["queue"])
+
+    def _note_refuted_by(self, event: TraceEvent) -> None:
+        """Nothing is wrong with the frame: which known defects of outputs would have shown?"""
+        if isinstance(event, Method) and self.broker.bookkeeping.counting:
+            for defect in self._defects.of_outputs:
+                if defect.is_refuted_by is not None and defect.is_refuted_by(self.broker, event):
+                    self._refuted.add(defect.name)
 
     def _judge_early(self) -> None:
         """Nothing comes before what came too early any more."""
@@ -167,6 +187,8 @@ class Acceptor:
                 self._wait_with(event, before)
             elif mismatches:
                 self._record(only.broker, event, mismatches)
+            else:
+                self._note_refuted_by(event)
         else:
             try:
                 self._received_by_all(event, before)
@@ -201,6 +223,7 @@ class Acceptor:
             turns_come_to_rest(broker)
             uses_are_over(broker, self._time)
             messages_are_at_rest(broker, self._time)
+        self._refuted |= self._windows.come_to_rest()
 
     def overdue(self, prove: bool = True) -> None:
         """The time is up for whatever is owed. `prove`: also for what only numbers can show."""
@@ -223,7 +246,13 @@ class Acceptor:
     @property
     def refuted(self) -> frozenset[str]:
         """Names of the known defects that would have shown, and did not (`model.judging.refuted`)."""
-        return frozenset(self.broker.bookkeeping.refuted).difference(failure.defect for failure in self.failures)
+        refuted = self._refuted | self.broker.bookkeeping.refuted
+        return frozenset(refuted).difference(failure.defect for failure in self.failures)
+
+    @property
+    def windows(self) -> frozenset[str]:
+        """Names of the known defects that may have spoiled something in the sequence (`model.judging.windows`)."""
+        return frozenset(self._windows.were_armed)
 
     @property
     def measurements(self) -> list[Measurement]:
@@ -273,8 +302,6 @@ class Acceptor:
             only = self.explanations[0]
             if only.is_settled or not only.is_quiet or self.overlapping:
                 return
-            if first_answer(only.broker.hooks.may_go_on, only.broker):
-                return
             if len(set(map(lane_of, only.pending))) > 1:
                 return
             self.explanations += process_in(only, only.pending.pop(0), self._defects)
@@ -317,7 +344,7 @@ class Acceptor:
             self._wait_with(event, before)
         elif flawed:
             flawed = least_flawed(flawed)
-            self.explanations = merged([candidate for candidate, _ in flawed] + found.latent[:MOST_LATENT])
+            self.explanations = merged([candidate for candidate, _ in flawed])
             self._record(self.broker, event, flawed[0][1])
         elif best is not None:
             self.explanations = [best[0]]
@@ -334,7 +361,6 @@ class Acceptor:
                 self._give_up()
                 return
         elif not prove and only.defect is None and only.is_quiet:
-            only.declined = frozenset()
             return
         in_time = [explanation for explanation in self.explanations if explanation.broker.not_before <= self._time]
         self.explanations = in_time or self.explanations
@@ -343,13 +369,9 @@ class Acceptor:
         proven = [explanation for explanation in lawful if not prove or not any(explanation.unproven())]
         if proven:
             note_refuted([each for each in self.explanations if not each.is_quiet], quiet)
-            latent = latent_beside(proven, quiet)
-            followed = {explanation.defect.name for explanation in latent if explanation.defect is not None}
-            for explanation in proven:
-                explanation.declined &= followed
-            self.explanations = proven + latent
+            self.explanations = proven
             return
-        silent = missed(self.explanations, self._defects, prove)
+        silent = missed(self.explanations, prove)
         if silent is None:
             return
         broker, defective = silent.by.broker, silent.defective
@@ -357,10 +379,11 @@ class Acceptor:
             self.reason = f"the broker does not tell in time how many messages and consumers {untold[0]} has"
             self.finished = True
             return
-        defect = defective[0].defect if defective else None
-        if defect is not None and not defect.is_excuse:
-            defect = None
-        self._add(failure_of_debt(broker, silent.debt, self.command, defect, silent.known_as))
+        followed = defective[0].defect if defective else None
+        defect: KnownDefect | None = followed if followed is not None and followed.is_excuse else None
+        if followed is None:
+            defect = self._windows.explaining(broker, difference_of_debt(broker, silent.debt))
+        self._add(failure_of_debt(broker, silent.debt, self.command, defect))
         if defective:
             self.explanations = list(defective)
             self._go_on_from_defect()
@@ -369,14 +392,13 @@ class Acceptor:
 
     def _untold_queues(self, broker: Broker) -> list[str]:
         """Names of queues of which more should be known, and that did not tell it when they were asked last."""
-        return [name for name in self._defects.untold(broker) if (q := broker.queues[name]).unproven or q.still_counted]
+        queues = (broker.queues[name] for name in self._untold if name in broker.queues)
+        return [queue.name for queue in queues if queue.unproven or queue.still_counted]
 
     def _go_on_from_defect(self) -> None:
         """The broker has a known defect of RabbitMQ: so it may have this one too, which is hard to tell by itself."""
         for explanation in self.explanations:
             explanation.defect = explanation.defective_input = None
-            self._defects.once_shown(explanation.broker)
-        self.finished |= self.broker.bookkeeping.is_unpredictable
 
     def _give_up(self) -> None:
         self.reason = f"more than {self.bound} explanations are possible"
@@ -386,6 +408,14 @@ class Acceptor:
 
     def _record(self, broker: Broker, event: TraceEvent, mismatches: Mismatches, defect: str = "") -> None:
         for mismatch in mismatches:
+            if not (defect or mismatch.defect):
+                window = self._windows.explaining(broker, difference_of(broker, event, mismatch))
+                if window is not None:
+                    # what has happened to the state nobody can tell
+                    blamed = replace(mismatch, requirement=window.requirement)
+                    self._add(failure_of(broker, event, blamed, self.command, window.name))
+                    self.finished = True
+                    return
             self._add(failure_of(broker, event, mismatch, self.command, defect or mismatch.defect))
             if mismatch.fatal:
                 self.finished = not defect and not end_connection_if_clear(broker, event)

@@ -21,7 +21,7 @@ _ENDS = frozenset({"channel.close", "connection.close", "basic.cancel"})
 
 def is_certainly_owed(explanation: Explanation) -> bool:
     """Is a frame owed, lawfully, however the inputs that are under way are processed? False: it may be, or not."""
-    if explanation.is_unpredictable or not all(map(_ends_nothing, explanation.pending)):
+    if not all(map(_ends_nothing, explanation.pending)):
         return False
     broker = explanation.broker
     return _owes_already(broker) or any(_is_answered(broker, event) for event in explanation.pending)

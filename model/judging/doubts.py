@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.internal_events import DeliveryLimitExcess, Teardown
+from amqpspec.model.judging.defects_followed import DefectsFollowed
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.known_defect import DefectsFollowed
 from amqpspec.model.judging.points import TooManyExplanations, points
 from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
 

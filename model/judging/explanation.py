@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -12,15 +12,14 @@ from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.internal_events import (
     ConnectionCleanup,
     Input,
-    OverdueTimeout,
     PossibleEvent,
     Teardown,
-    kind_of,
 )
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives import alternatives_to
-from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
+from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.judging.windows import ArmedWindows
 from amqpspec.model.outputs.debts import Debt, unproven
 from amqpspec.model.protocol.methods import ClockWait, TraceEvent
 from amqpspec.model.rules.extensions.message_expiry import (
@@ -30,7 +29,7 @@ from amqpspec.model.rules.extensions.message_expiry import (
     tell_of_expiries,
 )
 from amqpspec.model.rules.extensions.queue_expiry import expiries
-from amqpspec.model.rules.extensions.timeout_schedule import certain_timeouts, tell_of_timeouts, timeouts
+from amqpspec.model.rules.extensions.timeout_schedule import tell_of_timeouts, timeouts
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.internal_events import can_come_about
 
@@ -47,14 +46,11 @@ class Explanation:
     defective_input: Input | None = None
     #: inputs of barriers: judged, but no exercise of anything; shared by all explanations
     uncounted: list[Input] = field(default_factory=list)
+    #: what known defects may have spoiled; shared by all explanations
+    windows: ArmedWindows = field(default_factory=ArmedWindows)
     #: some input was processed in another way than the usual one (`model.judging.alternatives`): not the one to blame
     #: by
     is_unusual: bool = False
-    #: how often the broker has been at rest since the known defect
-    rests: int = 0
-    #: names of steady known defects (`DefectTransition.is_steady`) that this explanation could have followed and did
-    #: not, as long as another one follows them
-    declined: frozenset[str] = frozenset()
     #: the point that this one is the same as, but that one more message has expired, which may as well happen later;
     #: whether that point explains what came, so that this one need not be followed
     behind: Explanation | None = None
@@ -73,7 +69,7 @@ class Explanation:
     def fork(self) -> Explanation:
         return Explanation(
             copy_broker(self.broker), list(self.pending), self.defect, self.defective_input, self.uncounted,
-            self.is_unusual, self.rests, self.declined,
+            self.windows, self.is_unusual,
         )  # fmt: skip
 
     def alternatives(self, event: Input) -> list[Explanation]:
@@ -85,6 +81,7 @@ class Explanation:
         other = self.fork()
         other.is_unusual = True
         other.pending = [pending for pending in self.pending if pending is not event]
+        self.windows.note(other.broker, event)
         other._step(event, partial(alternative.process, other.broker, event))
         return other
 
@@ -92,7 +89,6 @@ class Explanation:
         """Process one of the pending inputs; the one that comes under the known defect as the known defect says."""
         event = self.pending.pop(index)
         self._step(event, partial(self.process, event))
-        self.forget_if_unpredictable()
 
     def _step(self, event: Input, step: Callable[[], None]) -> None:
         """Make the step in which the input is processed, and note what may come about after it."""
@@ -106,31 +102,21 @@ class Explanation:
             tell_of_timeouts(self.broker)
         self.expect_internal_events()
 
-    def forget_if_unpredictable(self) -> None:
-        """Where anything is explained it makes no difference any more what has been processed."""
-        if self.is_unpredictable:
-            self.pending.clear()
-
     def process(self, event: Input) -> None:
         """Process an input as the broker does that this explanation supposes: a defect that it has it always has."""
         defect = self.defect
         if defect is None or not (event is self.defective_input or self._is_defective_again(defect, event)):
+            self.windows.note(self.broker, event)
             process(self.broker, event)
         else:
             defect.process(self.broker, event)
 
     def _is_defective_again(self, defect: DefectTransition, event: Input) -> bool:
-        return self.is_latent and kind_of(event) in defect.kinds and defect.comes_under(self.broker, event)
+        return self.defect_took_place and defect.comes_under(self.broker, event)
 
     def may_be_defective(self, defect: DefectTransition, event: Input) -> bool:
         """May the broker process the input as that known defect says, for all that it has done so far?"""
-        if defect.name in self.declined or not (self.defect is None or self.is_latent):
-            return False
-        return defect.comes_under(self.broker, event)
-
-    def decline(self, defects: Iterable[DefectTransition]) -> None:
-        """The input has been processed in another way."""
-        self.declined |= {defect.name for defect in defects if defect.is_steady}
+        return self.defect is None and defect.applies(self.broker, event)
 
     @property
     def defect_is_ahead(self) -> bool:
@@ -138,19 +124,9 @@ class Explanation:
         return any(event is self.defective_input for event in self.pending)
 
     @property
-    def is_latent(self) -> bool:
-        """The known defect has taken place, and need not have shown by the time that the broker is at rest."""
-        return self.defect_took_place and self.defect is not None and self.rests < self.defect.shows_within
-
-    @property
-    def rests_left(self) -> int:
-        """How often the broker may be at rest yet before the known defect, which has taken place, must have shown."""
-        return self.defect.shows_within - self.rests if self.defect is not None and self.defect_took_place else -1
-
-    @property
     def defect_took_place(self) -> bool:
         """The known defect has taken place."""
-        return self.defect is not None and not self.defect_is_ahead and not self.is_unpredictable
+        return self.defect is not None and not self.defect_is_ahead
 
     def takes_at_once(self, event: TraceEvent) -> bool:
         """Is the input, which comes now, the next thing that the broker does, as nothing is owed or comes about by the
@@ -177,22 +153,6 @@ class Explanation:
                 for event in self.pending
                 if not isinstance(event, PossibleEvent) or can_come_about(self.broker, event)
             ]
-
-    def overlooking(self, now: float, defects: DefectsFollowed) -> Iterator[Explanation]:
-        """It is `now`: copies in which by a known defect something has not timed out that must have.
-
-        Nothing must have before `next_timeout` of the broker.
-        """
-        known = defects.asked(self.broker, OverdueTimeout)
-        if not known or not (self.is_settled and self.is_quiet):
-            return
-        for event in certain_timeouts(self.broker, now):
-            for defect in known:
-                if self.may_be_defective(defect, event):
-                    other = self.fork()
-                    other.defect, other.defective_input = defect, event
-                    defect.process(other.broker, event)
-                    yield other
 
     def note_observation(self, now: float) -> None:
         """Something came `now`: messages may have expired before it that could not when the last input was sent."""
@@ -225,18 +185,13 @@ class Explanation:
         return [event for event in self.pending if isinstance(event, TraceEvent)]
 
     @property
-    def is_unpredictable(self) -> bool:
-        """A known defect has left the broker in an unknown state: any output, and any silence, is explained."""
-        return self.broker.bookkeeping.is_unpredictable
-
-    @property
     def is_quiet(self) -> bool:
         """A broker that is silent now is right to be silent."""
-        return self.broker.quiet or self.broker.bookkeeping.is_unpredictable
+        return self.broker.quiet
 
     def unproven(self) -> Iterable[Debt]:
         """What should have come, and no count has shown. A broker that tells no counts shows nothing by them."""
-        return unproven(self.broker) if self.broker.dialect.text.counts_are_told and not self.is_unpredictable else ()
+        return unproven(self.broker) if self.broker.dialect.text.counts_are_told else ()
 
     @property
     def is_settled(self) -> bool:
@@ -246,7 +201,7 @@ class Explanation:
     @property
     def is_at_rest(self) -> bool:
         """Nothing is under way, and the broker may send nothing: the next input is processed when it is sent."""
-        return self.is_settled and (self.defect is None or self.is_latent) and self.is_quiet
+        return self.is_settled and self.defect is None and self.is_quiet
 
     @property
     def patience(self) -> float:

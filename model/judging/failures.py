@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.judging.state_wording import allowed_frames, state_lines
 from amqpspec.model.outputs.debts import Debt, debt_text
 from amqpspec.model.outputs.mismatch import Mismatch
@@ -33,10 +33,8 @@ def failure_of(broker: Broker, event: TraceEvent, mismatch: Mismatch, command: s
     )
 
 
-def failure_of_debt(
-    broker: Broker, debt: Debt, command: str, defect: DefectTransition | None, known_as: str
-) -> Failure:
-    """What was owed has not come. `defect`: the one followed that explains it. `known_as`: another one, by its name."""
+def failure_of_debt(broker: Broker, debt: Debt, command: str, defect: KnownDefect | None) -> Failure:
+    """What was owed has not come. `defect`: the one that explains it."""
     return Failure(
         defect.requirement if defect else debt.requirement,
         Shape.MISSING,
@@ -45,7 +43,7 @@ def failure_of_debt(
         "nothing",
         (debt_text(debt),),
         state_lines(broker, debt.event),
-        defect.name if defect else known_as,
+        defect.name if defect else "",
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from amqpspec.model.judging.defects_followed import DefectsFollowed
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.known_defect import DefectsFollowed
 from amqpspec.model.judging.known_outputs import observe_as_known
 from amqpspec.model.judging.points import TooManyExplanations, points
 from amqpspec.model.outputs.mismatch import Mismatches
@@ -31,8 +31,6 @@ class Fit:
     best: Flawed | None = None
     #: of known defects, by which it is wrong
     contradicted: list[Explanation] = field(default_factory=list)
-    #: of these the ones by which it is wrong in another way that is known, besides
-    latent: list[Explanation] = field(default_factory=list)
 
     @property
     def is_lawful(self) -> bool:
@@ -54,8 +52,6 @@ def fit(explanations: Iterable[Explanation], event: TraceEvent, defects: Defects
                 continue
             mismatches = observe_as_known(candidate.broker, event, defects)
             if mismatches and candidate.defect is not None:
-                if candidate.defect_took_place and all(each.defect and not each.fatal for each in mismatches):
-                    found.latent.append(candidate)
                 found.contradicted.append(candidate)
             if not mismatches:
                 fronts_were_seen(candidate.broker, event.time)
@@ -90,3 +86,14 @@ def _right_but_for_numbers(flawed: Iterable[Flawed]) -> list[Explanation]:
         for candidate, mismatches in flawed
         if all(each.is_habit or (each.defect and not candidate.is_unusual) for each in mismatches) and candidate.keep()
     ]
+
+
+def least_flawed(flawed: list[Flawed]) -> list[Flawed]:
+    """Those by which the least is wrong with the frame; what is known or used to be told wrong weighs less."""
+
+    def weight(candidate: Explanation, mismatches: Mismatches) -> tuple[bool, int, int]:
+        unknown = sum(not mismatch.defect and not mismatch.is_habit for mismatch in mismatches)
+        return (candidate.defect is not None, unknown, len(mismatches))
+
+    least = min(weight(*each) for each in flawed)
+    return [each for each in flawed if weight(*each) == least]

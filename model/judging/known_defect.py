@@ -1,21 +1,23 @@
-"""What a known defect of a broker is to the judge: a further way to process an input."""
+"""What is known of a broker's wrong behaviour, and the three forms in which the judge meets it.
+
+* A *transition* is another way to process an input, where the state that it leads to is certain: a crash, a refusal.
+* A *wrong output* is a frame that says something wrong, and changes nothing else.
+* A *window* is all the rest: what a broken broker does after it broke is nobody's law, and is not followed
+  (`model.judging.windows`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.hooks import NO_HOOKS, Hooks
 from amqpspec.model.broker.internal_events import Input, InternalEvent, Kind, kind_of
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import VERIFIED, Version, VersionRange
 from amqpspec.model.protocol.methods import Method
-
-#: `DefectTransition.shows_within` without an end.
-ANY_NUMBER = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class KnownDefect:
 
 @dataclass(frozen=True, slots=True)
 class DefectTransition(KnownDefect):
-    """One that is a way to go on: another processing of the input that comes under it."""
+    """One that is another processing of the input that comes under it, and shows before the broker is at rest."""
 
     #: the methods that can come under it
     methods: tuple[str, ...]
@@ -63,14 +65,6 @@ class DefectTransition(KnownDefect):
     process: Callable[[Broker, Any], None]
     #: what the broker does by itself that can come under it
     internal_events: tuple[type[InternalEvent], ...] = ()
-    #: after how many more commands what it does may show: so long it is followed though the broker is at rest
-    shows_within: int = 0
-    #: the broker does it whenever it can: one that has not done it does not begin to
-    is_steady: bool = False
-    #: the guest that has to be armed for it (`model.broker.hooks`); "": it is asked about every input of its methods
-    guest: str = ""
-    #: of its methods, those about which it is asked in any case: by them its situation arises
-    begins_with: tuple[str, ...] = ()
 
     @property
     def is_excuse(self) -> bool:
@@ -83,12 +77,8 @@ class DefectTransition(KnownDefect):
         return (*self.methods, *self.internal_events)
 
     def comes_under(self, broker: Broker, event: Input) -> bool:
-        """Does this input, of one of its kinds, come under it? Cheap where its guest is not armed."""
-        return self.is_asked(broker, kind_of(event)) and self.applies(broker, event)
-
-    def is_asked(self, broker: Broker, kind: Kind) -> bool:
-        """Has its situation arisen, or may it arise by an input of that kind?"""
-        return not self.guest or self.guest in broker.armed or kind in self.begins_with
+        """Does this input come under it?"""
+        return kind_of(event) in self.kinds and self.applies(broker, event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,40 +91,8 @@ class OutputDefect(KnownDefect):
     #: given the broker after the frame, the frame, and a mismatch that is not fatal: what is to be recorded in its
     #: place, with its name. None: it does not explain it
     names: Callable[[Broker, Method, Mismatch], Mismatches | None] | None = None
-    #: the same for one that is fatal: the state is unchanged, and if it explains the mismatch this changes it as the
-    #: broker with the defect did
+    #: the same for one that is fatal: the state is unchanged, and if it explains the mismatch this changes it so that
+    #: the frame is right but for what this has named; it is observed again
     goes_on: Callable[[Broker, Method, Mismatch], Mismatches | None] | None = None
-    #: with that the frame is right but for what this has named: it is observed again
-    is_observed_again: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DefectsFollowed:
-    """The known defects that a judge follows beside what is lawful, and those that it only names."""
-
-    #: by the kinds of inputs that can come under them
-    by_kind: Mapping[Kind, tuple[DefectTransition, ...]]
-    #: what follows for the broker's state from the first one that has shown
-    once_shown: Callable[[Broker], None]
-    #: who keeps in mind what they go by
-    hooks: Hooks = NO_HOOKS
-    #: asked in this order about a frame that is wrong
-    of_outputs: tuple[OutputDefect, ...] = ()
-    #: by name: does this known defect explain that the owed frame does not come?
-    of_missing: Mapping[str, Callable[[Broker, Method], bool]] = field(default_factory=dict)
-    #: names of queues that took too long to tell how much they hold when they were asked last
-    untold: Callable[[Broker], list[str]] = lambda broker: []
-    _asked: dict[tuple[Kind, frozenset[str]], tuple[DefectTransition, ...]] = field(default_factory=dict)
-
-    def asked(self, broker: Broker, kind: Kind) -> tuple[DefectTransition, ...]:
-        """The defects that may matter to an input of that kind: none whose guest is not armed."""
-        asked = self._asked.get((kind, broker.armed))
-        if asked is None:
-            own = self.by_kind.get(kind, ())
-            asked = tuple(defect for defect in own if defect.is_asked(broker, kind))
-            self._asked[(kind, broker.armed)] = asked
-        return asked
-
-
-#: A judge that knows of no defect.
-NO_DEFECTS = DefectsFollowed({}, lambda broker: None)
+    #: does this frame, with which nothing is wrong, show that the broker does not have it?
+    is_refuted_by: Callable[[Broker, Method], bool] | None = None

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.judging.known_defect import DefectsFollowed, OutputDefect
-from amqpspec.model.outputs.debts import Debt, debts
+from amqpspec.model.judging.defects_followed import DefectsFollowed
+from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.protocol.methods import Method, TraceEvent
 
 
 def observe_as_known(broker: Broker, event: TraceEvent, known: DefectsFollowed) -> Mismatches:
-    """As `observe`, with the names of the known defects that explain what is wrong. Nothing is, where nobody can follow
-    what has happened.
-    """
+    """As `observe`, with the names of the known defects that explain what is wrong."""
     mismatches = observe(broker, event)
-    if not mismatches or broker.bookkeeping.is_unpredictable:
+    if not mismatches:
         return NONE
     if not known.of_outputs or not isinstance(event, Method):
         return mismatches
@@ -47,7 +45,7 @@ def _going_on(
             continue
         told = defect.goes_on(broker, method, mismatch)
         if told is not None:
-            further = observe(broker, method) if defect.is_observed_again else ()
+            further = observe(broker, method)
             return told + explained(broker, method, further, known, (*spent, defect))
     return ()
 
@@ -58,20 +56,3 @@ def _named(broker: Broker, method: Method, mismatch: Mismatch, known: DefectsFol
         if told is not None:
             return told
     return (mismatch,)
-
-
-def first_debt(broker: Broker, known: DefectsFollowed) -> tuple[Debt, str] | None:
-    """The frame that is missed before all others, and the name of the known defect that explains it, or "".
-
-    Of several of its method one that no known defect explains. Frames of other methods may be missing because of it.
-    """
-    missing = list(debts(broker))
-    named = [(debt, _name(broker, debt, known)) for debt in missing if debt.detail == missing[0].detail]
-    return min(named, key=lambda each: bool(each[1]), default=None)
-
-
-def _name(broker: Broker, debt: Debt, known: DefectsFollowed) -> str:
-    event = debt.event
-    if not isinstance(event, Method):
-        return ""
-    return next((name for name, explains in known.of_missing.items() if explains(broker, event)), "")

@@ -45,9 +45,7 @@ class Seen:
         return self.part(0) == other.part(0) and self.is_in_state_of(other)
 
     def is_in_state_of(self, other: Seen) -> bool:
-        """Are their fingerprints equal, and can both be followed, or neither?"""
-        if self.explanation.is_unpredictable is not other.explanation.is_unpredictable:
-            return False
+        """Are their fingerprints equal?"""
         return all(self.part(number) == other.part(number) for number in self.parts[1:])
 
 
@@ -63,9 +61,7 @@ def merged(explanations: list[Explanation]) -> list[Explanation]:
 
 
 def merged_seen(explanations: list[Seen]) -> list[Seen]:
-    """Without those that are equal to an earlier one. What is not known alike of the chunks of streams is not known; of
-    known defects that have led to one state it is the one that is followed longest.
-    """
+    """Without those that are equal to an earlier one. What is not known alike of the chunks of streams is not known."""
     if len(explanations) < 2:
         return explanations
     unequal = all_alike(explanations)
@@ -103,9 +99,6 @@ def _told_apart(alike: list[Seen], number: int) -> Iterable[list[Seen]]:
 def _take_over(first: Explanation, other: Explanation) -> None:
     know_no_more_than(first.broker, other.broker)
     first.is_unusual = first.is_unusual and other.is_unusual
-    if other.rests_left > first.rests_left:
-        first.defect, first.rests = other.defect, other.rests
-        first.defective_input = other.defective_input
 
 
 def least_advanced(seen: list[Seen]) -> list[Explanation]:
@@ -121,7 +114,7 @@ def least_advanced(seen: list[Seen]) -> list[Explanation]:
     steps = [
         (place, index, behind)
         for place, each in enumerate(explanations)
-        if each.defect is None or (each.defect_took_place and not each.is_latent)
+        if each.defect is None or each.defect_took_place
         for index in next_inputs(each.pending)
         if (behind := _inputs(each.pending, each.pending[index])) in inputs
     ]
@@ -189,7 +182,6 @@ def _rough_key(explanation: Explanation) -> object:
         explanation.defect is None,
         # two that lead to one state are as good as one, but not before they have led there
         explanation.defect.name if explanation.defect is not None and explanation.defect_is_ahead else "",
-        explanation.is_unpredictable,
         tuple(queues),
         tuple(channels),
     )

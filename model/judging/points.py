@@ -14,9 +14,10 @@ from amqpspec.model.broker.internal_events import (
     lane_of,
 )
 from amqpspec.model.broker.overflow import has_length_limit
+from amqpspec.model.judging.defects_followed import DefectsFollowed
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.independence import asked_queue, is_all, is_elsewhere
-from amqpspec.model.judging.known_defect import DefectsFollowed, DefectTransition
+from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.judging.merging import merged
 from amqpspec.model.judging.pending_inputs import next_inputs
 from amqpspec.model.outputs.confirms import is_owed
@@ -41,7 +42,6 @@ def points(
     where there are more than `bound` with the same number of inputs processed: what is left out might be the right one.
     `reply`: the frame that came. Lawful points at which no processed input has asked for it are left out.
     """
-    explanation.forget_if_unpredictable()
     explanation.begin_anew()
     frontier = [explanation]
     while frontier:
@@ -136,7 +136,7 @@ def _says_nothing_of_what_is_pending(point: Explanation, reply: TraceEvent | Non
 
 def _applying(point: Explanation, defects: DefectsFollowed, event: Input) -> list[DefectTransition]:
     """The known defects as which the broker may process the input."""
-    return [each for each in defects.asked(point.broker, kind_of(event)) if point.may_be_defective(each, event)]
+    return [each for each in defects.of_kind(kind_of(event)) if point.may_be_defective(each, event)]
 
 
 def _behind(before: Explanation, event: Input, reached: Iterator[Explanation]) -> Iterator[Explanation]:
@@ -175,7 +175,6 @@ def _process_one(
     further = point if is_taken else point.fork()
     further.behind = None  # what expired before this input may be in front no more after it, and does not expire then
     further.process_pending(index)
-    further.decline(applying)
     yield further
     yield from others
 

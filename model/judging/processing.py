@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from amqpspec.model.broker.internal_events import Input, kind_of
+from amqpspec.model.judging.defects_followed import DefectsFollowed
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.independence import is_independent
-from amqpspec.model.judging.known_defect import DefectsFollowed
 from amqpspec.model.judging.merging import merged
 from amqpspec.model.judging.points import TIMED, settled
 from amqpspec.model.protocol.methods import TraceEvent
@@ -21,16 +21,12 @@ def process_in(explanation: Explanation, event: Input, defects: DefectsFollowed)
     """
     broker = explanation.broker
     parting: list[Explanation] = []
-    for defect in defects.asked(broker, kind_of(event)):
-        # seldom: the other tests come after it
-        if not defect.applies(broker, event):
-            continue
-        if defect is not explanation.defect and defect.name not in explanation.declined:
+    for defect in defects.of_kind(kind_of(event)):
+        if explanation.may_be_defective(defect, event):
             defective = explanation.fork()
             defective.pending.append(event)
             defective.defect, defective.defective_input = defect, event
             parting.append(defective)
-            explanation.decline([defect])
     others = explanation.alternatives(event)
     explanation.process(event)
     if broker.teardowns or broker.internal_events:

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.known_defect import DefectsFollowed
-from amqpspec.model.judging.known_outputs import first_debt
-from amqpspec.model.outputs.debts import Debt
+from amqpspec.model.outputs.debts import Debt, debts
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +18,9 @@ class Missed:
     by: Explanation
     #: explanations of known defects, by which nothing need have come
     defective: Sequence[Explanation]
-    #: the name of another known defect, by which that frame does not come; "": there is none
-    known_as: str
 
 
-def missed(explanations: Sequence[Explanation], defects: DefectsFollowed, prove: bool) -> Missed | None:
+def missed(explanations: Sequence[Explanation], prove: bool) -> Missed | None:
     """The first of it; None: only of what nobody has asked for more is open. `prove`: also what only numbers show."""
     quiet = [explanation for explanation in explanations if explanation.is_quiet]
     lawful = [explanation for explanation in quiet if explanation.defect is None]
@@ -37,8 +33,8 @@ def missed(explanations: Sequence[Explanation], defects: DefectsFollowed, prove:
         defective = [each for each in defective if prove and _open(each) < _open(first)]
         open_by_defect = _open(defective[0]) if defective else set()
     owed = (debt for debt in first.unproven() if debt.detail not in open_by_defect)
-    debt, known_as = first_debt(first.broker, defects) or (next(owed, None), "")
-    return Missed(debt, first, defective, known_as) if debt is not None else None
+    debt = next(debts(first.broker), None) or next(owed, None)
+    return Missed(debt, first, defective) if debt is not None else None
 
 
 def _open(explanation: Explanation) -> set[str]:

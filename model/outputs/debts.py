@@ -46,8 +46,9 @@ class Debt:
     requirement: str
     detail: str
     event: TraceEvent | None
-    #: without a frame: what no count has told
+    #: without a frame: what no count has told, and of which queue
     count: str = "messages ready"
+    queue: str = ""
 
     shape = Shape.MISSING
 
@@ -67,10 +68,10 @@ def unproven(broker: Broker) -> Iterator[Debt]:
         if queue.unproven and not are_there:
             numbers = f"{len(queue.unproven)} of {len(queue.messages)}"
             expected = missed(queue, broker.latest) if any(each.deadline for each in queue.unproven) else None
-            yield Debt(expected or queue.reason, f"{numbers} ready messages of {queue.name}", None)
+            yield Debt(expected or queue.reason, f"{numbers} ready messages of {queue.name}", None, queue=queue.name)
         if queue.still_counted and queue.type is not QueueType.STREAM:  # which is asked by nobody: it counts none
             said = f"{queue.still_counted} consumers of {queue.name} are still counted"
-            yield Debt("QUEUE-001", said, None, "consumers gone")
+            yield Debt("QUEUE-001", said, None, "consumers gone", queue.name)
 
 
 def _requirement(broker: Broker, event: TraceEvent) -> str:

@@ -64,7 +64,6 @@ from amqpspec.model.broker.dead_letter_headers import (
     is_first_here,
     wrong_of_death,
 )
-from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import FURTHER_KEYS
@@ -100,8 +99,6 @@ def check_delivery(
         allowed, detail = str(channel.next_tag), f"{method.name} delivery-tag"
         right = channel.next_tag
         wrong.append(Mismatch("CONSUME-014", Shape.WRONG_ARGUMENT, detail, True, allowed, "delivery_tag", right, queue))
-    if first_answer(broker.hooks.serves_unseen, broker, queue):
-        _take_as_told(message, method)
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True
     if may_be_redelivered(queue, message):
@@ -135,19 +132,7 @@ def check_delivery(
         allowed = f"{name} of type {wire_type(message.content.properties['headers'][name])}"
         detail = f"{method.name} headers"
         wrong.append(Mismatch("PUBLISH-016", Shape.WRONG_ARGUMENT, detail, False, allowed, "headers"))
-    for told in broker.hooks.delivery_seen:
-        told(broker, channel, queue, expected, wrong)
     return tuple(wrong)
-
-
-def _take_as_told(message: Message, method: Method) -> None:
-    """A channel gives back what comes for a consumer that it does not know, and is handed it again: as often as there
-    is time for (rabbit_fifo_client:handle_delivery).
-    """
-    message.redelivered = bool(method.arguments.get("redelivered"))
-    headers = method.content.properties.get("headers", {}) if method.content else {}
-    if isinstance(count := headers.get("x-delivery-count"), int) and message.redelivered:
-        message.delivery_count = count
 
 
 def _wrong_property(

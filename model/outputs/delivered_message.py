@@ -39,7 +39,6 @@ from amqpspec.model.broker.dead_letter_headers import (
 )
 from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.drops_in_doubt import undo_drop
-from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.message_order import (
     is_broken_priority,
     may_be_overtaken,
@@ -89,14 +88,13 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
         and not (_is_doubtful(m) or _is_doubtful(found))
         and not _may_be_anywhere(broker, m, found)
     ]
-    in_order = not ahead or first_answer(broker.hooks.are_in_order, broker, channel) is not False
-    if key in found.passed_over_by or len(ahead) > _room(broker, queue, key if in_order else None):
+    if key in found.passed_over_by or len(ahead) > _room(broker, queue, key):
         if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
             return "DLX-009"
         return _order_requirement(broker, queue, place, ahead[0] if ahead else None)
     # a classic queue of which it is unknown whom it serves has not handed to anybody what is skipped
     is_kept = queue.type is QueueType.CLASSIC and service_is_unknown(broker, queue)
-    for message in ahead if in_order and not is_kept else ():
+    for message in ahead if not is_kept else ():
         message.passed_over_by |= {key}
     return place
 
@@ -141,7 +139,7 @@ def _place(messages: Iterable[Message], method: Method, body: bytes) -> int:
     return first
 
 
-def _room(broker: Broker, queue: Queue, apart_from: ChannelKey | None) -> float:
+def _room(broker: Broker, queue: Queue, apart_from: ChannelKey) -> float:
     """How many messages can be on their way to consumers, but for those on that channel."""
     room = float("inf") if service_is_unknown(broker, queue) else 0.0
     for consumer in broker.with_room(queue):

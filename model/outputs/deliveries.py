@@ -59,7 +59,6 @@ from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.dead_letter_headers import EXPIRED, is_first_here, is_likely
 from amqpspec.model.broker.dead_letter_headers import shown_by as shown_by_dead_letter
 from amqpspec.model.broker.delivery_timeouts import begin_delivery, spare
-from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.limits import note_delivery, nothing_was_got
 from amqpspec.model.broker.limits_shown import broken_by_delivery, shown_by_delivery
 from amqpspec.model.broker.message_order import priority_requirement, shows_priority
@@ -131,11 +130,9 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
         if isinstance(found, str):
             return nothing_explains(broker, channel, method, found)
         index = found
-    for told in broker.hooks.consumer_served:
-        told(broker, consumer)
     beyond: Mismatches = NONE
-    if not broker.has_room(consumer) and not first_answer(broker.hooks.may_cross_limit, broker, consumer):
-        # what the broker has done is clear, so judging goes on; of RabbitMQ a known defect may say how it goes on
+    if not broker.has_room(consumer):
+        # what the broker has done is clear, so judging goes on
         ends = bool(broker.dialect.extensions or consumer.timed_out)
         requirement = broken_by_delivery(broker, consumer)
         beyond = (Mismatch(requirement, Shape.UNEXPECTED, "basic.deliver beyond the limit", ends),)
@@ -148,8 +145,6 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
     wrong = beyond + _check_time(broker, message) + check_delivery(broker, channel, queue, message, method, False)
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
-    for told in broker.hooks.consumer_chosen:
-        told(broker, queue, consumer)
     note_order(queue, index)
     broker.take(queue, index)
     look_behind_fetch(broker, queue)
@@ -160,7 +155,7 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
 
 def _check_time(broker: Broker, message: Message) -> Mismatches:
     """What is wrong about handing the message over now, as far as its time goes (area TTL)."""
-    if not is_long_over(message, broker.last_at_rest) or first_answer(broker.hooks.take_late, broker, message):
+    if not is_long_over(message, broker.last_at_rest):
         return NONE
     detail = "an expired message is handed over"
     return (Mismatch(message.ttl_from, Shape.UNEXPECTED, detail, argument="body", about=message),)
@@ -209,8 +204,6 @@ def _hand_over(
         fired.extend(note_turn(broker, queue, consumer, message))
     if no_ack:
         channel.automatic.append(tag)
-        for told in broker.hooks.message_handed_over:
-            told(broker, queue, message, consumer, None)
         spare(broker, channel, queue, consumer)
         broker.note_gone(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")
@@ -218,8 +211,6 @@ def _hand_over(
         entry = Unacknowledged(message, queue, consumer)
         channel.unacknowledged[tag] = entry
         begin_delivery(broker, channel, entry)
-        for told in broker.hooks.message_handed_over:
-            told(broker, queue, message, consumer, entry)
         if consumer is not None:
             note_delivery(broker, channel, consumer)
             broker.refresh_sharing(channel)

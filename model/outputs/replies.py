@@ -222,9 +222,6 @@ def take_expected(broker: Broker, holder: Channel | Connection, expected: Expect
     holder.owed.remove(expected)
     if expected.due is not None and not broker.is_punctual:
         broker.bookkeeping.measurements.append(expected.due.measured(event))
-    if expected.effect is not None or expected.method == "channel.close":
-        for told in broker.hooks.debt_paid:
-            told(broker, holder, expected, event)
     if expected.effect is not None:
         expected.effect(broker, event.arguments)
     if expected.counted:

@@ -46,7 +46,6 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.dead_letter_headers import shown_by
 from amqpspec.model.broker.delivery_timeouts import begin_delivery
-from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.queues import Consumer, Message
 from amqpspec.model.broker.stream_log import begin_reading_at, begins_at, first_owed, stored
 from amqpspec.model.outputs.delivered_content import check_delivery, shows_what_is_kept
@@ -68,7 +67,7 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     if not begins_at(consumer, offset):
         return unexpected(_order_requirement(consumer, offset), "basic.deliver out of the stream's order")
     beyond = not broker.has_room(consumer)
-    if beyond and not first_answer(broker.hooks.is_served_beyond_limit, broker, consumer):
+    if beyond:
         return (Mismatch("STREAM-006", Shape.UNEXPECTED, BEYOND_LIMIT, about=consumer),)
     message = queue.log[offset]
     wrong = check_delivery(broker, channel, queue, message, method, False)
@@ -86,8 +85,6 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     entry = Unacknowledged(message, queue, consumer)
     channel.unacknowledged[channel.next_tag] = entry
     begin_delivery(broker, channel, entry)
-    for told in broker.hooks.message_handed_over:
-        told(broker, queue, message, consumer, entry)
     channel.next_tag += 1
     consumer.outstanding += 1
     if offset + 1 < len(queue.log):

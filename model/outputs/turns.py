@@ -35,13 +35,11 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.dispatch import (
     contenders,
-    is_beside,
     priority,
     service_is_unknown,
     stays_after_all,
     was_on_its_way,
 )
-from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.outputs.mismatch import NONE, Mismatches, unexpected
 from amqpspec.model.promises.queue_types import QueueType
@@ -83,8 +81,6 @@ def _serves_in_turn(broker: Broker) -> bool:
 def _check_active_consumer(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Mismatches:
     active = queue.active
     if service_is_unknown(broker, queue):
-        if first_answer(broker.hooks.serves_nobody, broker, queue):
-            return unexpected("SAC-001", "basic.deliver by a queue that serves nobody")
         return NONE
     if active.consumer is consumer and not (active.is_quiescing and not was_on_its_way(queue, consumer, message.stamp)):
         if active.reason == "SAC-003" and _lost_before(queue, message, consumer.stamp):
@@ -93,8 +89,6 @@ def _check_active_consumer(broker: Broker, queue: Queue, consumer: Consumer, mes
     if was_on_its_way(queue, consumer, message.stamp):
         if not consumer.no_ack:
             stays_after_all(queue, consumer)
-        return NONE
-    if is_beside(broker, consumer):
         return NONE
     requirement = active.reason
     takes_over = active.consumer is not None and priority(consumer) > priority(active.consumer)

@@ -101,7 +101,6 @@ settlement.rejecting.taken_by(stream_settlement.return_rejected)
 settlement.discarded.taken_by(dead_letter.discard_message)
 settlement.let_go.taken_by(stream_settlement.return_credit)
 settlement.all_settled.taken_by(late_settlement.settle_behind)
-recover.recovering.taken_by(stream_settlement.return_recovered)
 requeue.given_back.taken_by(message_expiry.look_at_returned)
 requeue.dropped_at_limit.taken_by(dead_letter.dead_letter_at_limit)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import ClockWait, Content, Table, event_of

@@ -116,8 +116,6 @@ def cancel(broker: Broker, channel: Channel, method: Method) -> None:
     """
     tag = method.arguments.get("consumer_tag", "")
     consumer = channel.consumers.get(tag)
-    for told in broker.hooks.cancel_asked:
-        told(broker, channel, tag)
     lane = "channel"
     requirements: tuple[str, ...] = ("CANCEL-003",)
     if consumer is not None:

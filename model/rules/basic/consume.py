@@ -56,7 +56,6 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import ConsumerAnnounced
-from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.limits import has_channel_limit
 from amqpspec.model.broker.queues import CHOSEN_TAG, UNKNOWN_TAG, Consumer, Queue
 from amqpspec.model.promises.queue_types import QueueType
@@ -119,8 +118,6 @@ def consume(broker: Broker, channel: Channel, method: Method) -> None:
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
     queue.consumers.append(consumer)
-    for told in broker.hooks.consumer_added:
-        told(broker, consumer)
     broker.elect(queue, "SAC-001")
     broker.refresh(queue)
     broker.touch(channel, queue)
@@ -173,8 +170,6 @@ def _check_exclusive(broker: Broker, channel: Channel, queue: Queue, exclusive: 
     requirement = "CONSUME-007"
     if queue.type is not QueueType.CLASSIC:
         requirement = "CONSUME-008"
-        if first_answer(broker.hooks.heeds_exclusive, broker, queue) is False:
-            return
         if queue.single_active_consumer:
             return  # not refused: only one consumer is active anyway
     elif queue.single_active_consumer and exclusive:

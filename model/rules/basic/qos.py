@@ -82,5 +82,3 @@ def _limit_consumers_to_come(broker: Broker, channel: Channel, count: int, is_gl
         channel.prefetch_from = "QOS-001"
     channel.prefetch = count
     channel.under_way, channel.counts_anew = 0, True
-    for told in broker.hooks.channel_unlimited:
-        told(broker, channel)

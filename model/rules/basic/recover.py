@@ -27,11 +27,7 @@ from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.ruling import Outcome, Ruling
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.basic.settlement import Settled, all_settled, requeue, settling
-from amqpspec.model.rules.common.steps import Step
-
-#: The channel recovers these deliveries, which are off it.
-recovering: Step[Broker, Channel, Settled] = Step()
+from amqpspec.model.rules.basic.settlement import all_settled, requeue, settling
 
 
 def recover_async(broker: Broker, channel: Channel, method: Method, requirement: str = "RECOVER-002") -> None:
@@ -46,7 +42,6 @@ def recover_async(broker: Broker, channel: Channel, method: Method, requirement:
     for tag, _ in settled:
         broker.release(channel, tag, requirement)
     channel.recovered.extend(tags)
-    recovering(broker, channel, settled)
     broker.make_room(channel, settled, requirement)
     if settled:
         broker.fired(requirement)

@@ -90,7 +90,7 @@ Settled = list[tuple[int, Unacknowledged]]
 settling: Step[Broker, Channel, Sequence[int], Settled, Ruling] = Step()
 #: The client gives these deliveries back, or refuses them for good. They are off the channel; what becomes of their
 #: messages has not been done yet.
-rejecting: Step[Broker, Channel, Settled, Ruling] = Step()
+rejecting: Step[Broker, Settled] = Step()
 #: The client has refused the message for good, and its queue has dropped it. True: it counts as a failed delivery.
 discarded: Step[Broker, Queue, Message, ChannelKey, bool] = Step()
 #: These deliveries are settled and not requeued, by that requirement. On streams every settlement is one of these.
@@ -161,7 +161,7 @@ def carry_out(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Rul
     if ruling.outcome is Outcome.ACKNOWLEDGED:
         finish(broker, channel, settled, requirement)
     else:
-        rejecting(broker, channel, settled, ruling)
+        rejecting(broker, settled)
         is_requeued = ruling.outcome is Outcome.REQUEUED
         (requeue if is_requeued else discard)(broker, channel, settled, requirement, failed=ruling.failed)
     all_settled(broker, channel, tags, ruling)
@@ -272,6 +272,4 @@ def requeue(broker: Broker, channel: Channel, settled: Settled, requirement: str
             give_back(
                 broker, queue, return_order(queue, entries), requirement, failed=failed, holder=channel.key, freed=freed
             )
-            for told in broker.hooks.deliveries_given_back:
-                told(broker, queue, [entry for _, entry in entries])
     broker.refresh_sharing(channel)

@@ -71,8 +71,6 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     for queue in _as_they_hear(broker, channel, returning, requirement):
         entries = returning[queue]
         broker.used(queue)
-        for told in broker.hooks.deliveries_taken_back:
-            told(broker, queue, len(entries))
         order = lost_order(broker, queue, entries)
         reason = "GET-004" if all(entry.consumer is None for _, entry in entries) else requirement
         reason = dropped_by if queue in reserved else reason
@@ -84,8 +82,6 @@ def end_channel(broker: Broker, channel: Channel, requirement: str = "CHAN-016")
     channel.transaction = None
     broker.paused -= {channel.key}
     channel.may_still_be_served = {}
-    for told in broker.hooks.channel_ended:
-        told(broker, channel)
     broker.refresh_sharing(channel)
     broker.settle_debts(channel)
     expect_exceeded_limits(broker)

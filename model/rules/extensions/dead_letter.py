@@ -70,7 +70,6 @@ from amqpspec.model.broker.dead_letter_headers import (
     recorded,
     sent_history,
 )
-from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
 from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue
 from amqpspec.model.broker.routing import route
@@ -152,14 +151,8 @@ def keep_within_limits(
     dropped = drop_excess(broker, queue, given_back=given_back, away=away)
     if dropped:
         broker.refresh(queue)
-    is_crossing = bool(queue.dropping) or any(each is not cause for each in queue.unproven)
-    turns_around = first_answer(broker.hooks.letters_turn_around, broker, queue, is_crossing or len(dropped) > 1)
-    if turns_around:
-        dropped.reverse()
     for message in dropped:
-        # what comes to the queue at one time, it drops at one time: nothing tells which letter is the first then
-        path = message.position + 1 if turns_around and is_crossing else 0
-        letters = _dead_letter(broker, queue, message, holder, TOO_MANY, path, chain)
+        letters = _dead_letter(broker, queue, message, holder, TOO_MANY, chain)
         if cause.arrival is not Arrival.PROVEN and message is not cause:
             broker.doubt_drop(queue, Dropping(message, cause, letters))
 
@@ -170,13 +163,11 @@ def _dead_letter(
     message: Message,
     holder: ChannelKey | None,
     reason: str,
-    path: int = 0,
     chain: tuple[str, ...] = (),
 ) -> tuple[tuple[Queue, Message], ...]:
     """Publish the message to the queue's dead-letter exchange, if it has one. Gives what comes of it, and where.
 
-    `holder`: the channel that gave it up, if one did and is there. `path`: letters of the queue that go by one path
-    keep their order. `chain` as for `_put`. Its headers (DLX-001, DLX-002, DLX-003, DLX-006) are made by
+    `holder`: the channel that gave it up, if one did and is there. `chain` as for `_put`. Its headers (DLX-001, DLX-002, DLX-003, DLX-006) are made by
     `model.broker.dead_letter_headers`.
     """
     name = queue.arguments.get(EXCHANGE)
@@ -208,7 +199,7 @@ def _dead_letter(
             keys[0],
             0,
             reason=message.refused_by or CAUSES[reason],
-            via=(f"dead letters of {queue.name}", path),
+            via=(f"dead letters of {queue.name}", 0),
             deaths=deaths,
             further_keys=keys[1:],
             hidden_keys=message.hidden_keys if key is None or not broker.dialect.deaths_in_headers else (),

@@ -96,8 +96,6 @@ def _settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> 
         consumer.reason = _GONE_BY[ruling.outcome]
         if entry.queue.messages:
             broker.fired(consumer.reason)
-        for told in broker.hooks.settled_late:
-            told(broker, consumer)
 
 
 def _note_unchanged(queue: Queue) -> None:

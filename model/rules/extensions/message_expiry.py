@@ -29,7 +29,6 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders
-from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.internal_events import MessageExpiry
 from amqpspec.model.broker.overflow import handed_over
 from amqpspec.model.broker.queues import Message, Queue
@@ -79,7 +78,7 @@ def _remove_certain(broker: Broker, queue: Queue, now: float) -> None:
 
 
 def _certain_by(broker: Broker, message: Message) -> float:
-    return NEVER if first_answer(broker.hooks.is_overlooked, broker, message) else certain_by(message)
+    return certain_by(message)
 
 
 def should_have_expired(broker: Broker) -> bool:
@@ -144,8 +143,6 @@ def process_message_expiry(broker: Broker, event: MessageExpiry) -> None:
     if found is not None:
         queue, message = found
         assert message.deadline is not None
-        for told in broker.hooks.message_expired:
-            told(broker, queue, message)
         broker.not_before = max(broker.not_before, message.deadline.earliest)
         broker.busy_since = min(broker.busy_since, message.deadline.earliest)
         _expire(broker, queue, message, by=NEVER)

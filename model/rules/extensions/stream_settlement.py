@@ -30,32 +30,18 @@ from collections import Counter
 from collections.abc import Sequence
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, Unacknowledged
-from amqpspec.model.broker.ruling import Ruling
+from amqpspec.model.broker.channels import Unacknowledged
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.rules.basic.settlement import Settled
 
 
-def return_rejected(broker: Broker, channel: Channel, settled: Settled, ruling: Ruling) -> None:
+def return_rejected(broker: Broker, settled: Settled) -> None:
     """ACK-021: nack and reject are taken as a return of credit (rabbit_stream_queue:settle)."""
-    of_streams = _tell(broker, channel, settled, ruling)
-    for entry in of_streams:
-        broker.fired("ACK-021")
-        if entry.consumer is not None:
-            entry.consumer.reason = "ACK-021"
-
-
-def return_recovered(broker: Broker, channel: Channel, settled: Settled) -> None:
-    """STREAM-007: recovering deliveries of a stream returns their credit."""
-    _tell(broker, channel, settled, None)
-
-
-def _tell(broker: Broker, channel: Channel, settled: Settled, ruling: Ruling | None) -> list[Unacknowledged]:
-    of_streams = [entry for _, entry in settled if is_of_stream(entry)]
-    if of_streams:
-        for told in broker.hooks.streams_settled:
-            told(broker, channel, settled, ruling)
-    return of_streams
+    for _, entry in settled:
+        if is_of_stream(entry):
+            broker.fired("ACK-021")
+            if entry.consumer is not None:
+                entry.consumer.reason = "ACK-021"
 
 
 def is_of_stream(entry: Unacknowledged) -> bool:

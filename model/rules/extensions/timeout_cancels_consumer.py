@@ -133,8 +133,6 @@ def _release(broker: Broker, channel: Channel, tag: int) -> tuple[Unacknowledged
         consumer.outstanding -= 1
         consumer.stamp = broker.stamp
         consumer.is_doubtful, consumer.overtaken_by = True, frozenset()
-    for told in broker.hooks.delivery_timed_out:
-        told(broker, channel, entry)
     if consumer is not None and is_served:
         consumer.timed_out += 1
         consumer.may_be_cleared = False

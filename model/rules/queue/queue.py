@@ -149,8 +149,6 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
         wanted.least_max_priority = broker.dialect.least_max_priority
         wanted.negative_limit_is_none = broker.dialect.negative_delivery_limit_is_none
         queue = broker.queues[wanted.name] = wanted
-        for told in broker.hooks.queue_declared:
-            told(broker, queue)
         broker.bookkeeping.ended_queues.pop(wanted.name, None)
         made(broker, queue)
         requirement = "QUEUE-001" if name else "QUEUE-006"
@@ -261,8 +259,6 @@ def _answer_declare(
         blame["consumer_count"] = "QUEUE-026"
         requirements.append("QUEUE-026")
     answer(broker, channel, method, "queue.declare-ok", arguments, *requirements, blame=blame, effect=effect)
-    for told in () if method.arguments.get("nowait") else broker.hooks.counts_owed:
-        told(broker, channel, queue, method)
 
 
 def _generated(broker: Broker) -> str:
@@ -320,8 +316,6 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
         # CANCEL-011: consumers on this channel are told after delete-ok, the others at any time from now on
         later = channel.key if effect is not None and not method.arguments.get("nowait") else None
         broker.delete_queue(queue, "QUEUE-024", told_later=later)
-        for told in broker.hooks.deleted_by_client:
-            told(broker, channel, queue)
 
 
 def _unacknowledged(broker: Broker, queue: Queue) -> int:

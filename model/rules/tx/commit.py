@@ -24,7 +24,6 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.hooks import first_answer
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.routing import OUT_OF_THE_ORDINARY
 from amqpspec.model.broker.transaction import Publication
@@ -50,7 +49,7 @@ def publish_kept(broker: Broker, channel: Channel, publication: Publication) -> 
     # queues that are kept count as routed to, even if they are gone
     mandatory = publication.mandatory and (_looks_up(broker) or not routes.queues)
     copies = deliver(broker, channel, replace(publication, routes=replace(routes, queues=queues), mandatory=mandatory))
-    return copies, refused or _is_told(broker, channel, [queue for queue, message in copies if message.refused_by])
+    return copies, refused or any(message.refused_by for _, message in copies)
 
 
 def reached_now(broker: Broker, channel: Channel, publication: Publication) -> dict[Queue, str]:
@@ -72,11 +71,6 @@ def reached_now(broker: Broker, channel: Channel, publication: Publication) -> d
 
 def _looks_up(broker: Broker) -> bool:
     return broker.dialect.deleted_before_commit is DeletedBeforeCommit.LOOKED_UP
-
-
-def _is_told(broker: Broker, channel: Channel, refusing: list[Queue]) -> bool:
-    """Does the client hear that these queues have refused the message?"""
-    return bool(refusing) and first_answer(broker.hooks.hears_refusals, broker, channel, refusing) is not False
 
 
 def _refuses(broker: Broker, queue: Queue) -> bool:

@@ -57,8 +57,6 @@ def select(broker: Broker, channel: Channel, method: Method) -> None:
         raise ProtocolError("CONFIRM-015", 406, "cannot switch from confirm to tx mode")
     if channel.transaction is None:
         channel.transaction = Transaction()
-        for told in broker.hooks.transaction_selected:
-            told(broker, channel)
     broker.owe(channel, "tx.select-ok", {}, "TX-001")
 
 

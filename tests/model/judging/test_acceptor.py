@@ -9,7 +9,7 @@ from typing import Any, Self
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.judging.alternatives import alternatives_to
 from amqpspec.model.judging.free_choices import FREE_CHOICES
 from amqpspec.model.outputs.free_properties import DELIVERY_MODE, FIRST_COUNT

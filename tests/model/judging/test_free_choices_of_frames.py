@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import event_of

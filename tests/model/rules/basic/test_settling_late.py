@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpspec.model.defects.transitions import acceptor_for, defects_of
+from amqpspec.model.defects.known_defects import acceptor_for, defects_of
 from amqpspec.model.judging.latent import MOST_LATENT, latent_beside
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Content, Table

@@ -7,7 +7,7 @@ import pytest
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown
 from amqpspec.model.defects.crash import break_some_time
-from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 from amqpspec.model.promises.verdict import Verdict

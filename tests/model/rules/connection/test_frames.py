@@ -9,7 +9,7 @@ import pytest
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1

@@ -9,7 +9,7 @@ import pytest
 from amqpspec.model.broker.administration import User
 from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1

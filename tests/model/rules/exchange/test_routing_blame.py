@@ -9,7 +9,7 @@ import pytest
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
-from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import dialect_named

@@ -10,7 +10,7 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.internal_events import QueueExpiry
 from amqpspec.model.broker.queues import Consumer, Queue
-from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import ClockWait, Method, event_of

@@ -9,7 +9,7 @@ import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.broker.fingerprint import fingerprint
-from amqpspec.model.defects.transitions import acceptor_for
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.credentials import Credentials, plain_response

@@ -1,0 +1,106 @@
+"""Inputs that are answered otherwise than promised, or not at all, with nothing else wrong afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import ChannelState
+from amqpspec.model.broker.connections import ConnectionState
+from amqpspec.model.broker.owed import Expected
+from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.promises.strength import Strength
+from amqpspec.model.protocol.methods import Method
+from amqpspec.model.rules.inputs import process
+
+
+def _closes_behind_error(broker: Broker, method: Method) -> bool:
+    """Does the client close a connection that an error on a channel has broken, before the broker has said so?"""
+    connection = broker.connections.get(method.connection)
+    if connection is None or connection.state is not ConnectionState.OPEN:
+        return False
+    return any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed)
+
+
+def _leave_unanswered(broker: Broker, method: Method) -> None:
+    broker.stamp += 1
+    broker.fired("CONN-030")
+
+
+def _has_mode_of_old(broker: Broker, method: Method) -> bool:
+    table = method.arguments.get("arguments") or {}
+    if not isinstance(table.get("x-queue-mode"), str) or method.arguments.get("passive"):
+        return False
+    if broker.open_channel(method) is None or method.arguments.get("queue") in broker.queues:
+        return False
+    return table.get("x-queue-type", "classic") == "classic" and not broker.dialect.queue_arguments.queue_modes
+
+
+def _take_any_mode(broker: Broker, method: Method) -> None:
+    dialect = broker.dialect
+    modes = (str(method.arguments["arguments"]["x-queue-mode"]),)
+    broker.dialect = replace(dialect, queue_arguments=replace(dialect.queue_arguments, queue_modes=modes))
+    process(broker, method)
+    broker.dialect = dialect
+
+
+def _replies_to_nobody(broker: Broker, method: Method) -> bool:
+    """Is it mandatory, and goes to the address of a consumer of replies that is gone?"""
+    arguments = method.arguments
+    if not arguments.get("mandatory") or not broker.reply_addresses or arguments.get("exchange"):
+        return False
+    channel = broker.channels.get((method.connection, method.channel))
+    address = arguments.get("routing_key", "")
+    if channel is None or channel.state is not ChannelState.OPEN or address in broker.queues:
+        return False
+    return address in broker.reply_addresses or address in broker.reply_addresses.values()
+
+
+def _return_nothing(broker: Broker, method: Method) -> None:
+    process(broker, method)
+    channel = broker.channels[(method.connection, method.channel)]
+    returned = [owed for owed in channel.owed if isinstance(owed, Expected) and owed.method == "basic.return"]
+    channel.owed = [owed for owed in channel.owed if not any(owed is each for each in returned[-1:])]
+    broker.settle_debts(channel)
+    broker.fired("PUBLISH-007")
+
+
+ANSWERS: tuple[DefectTransition, ...] = (
+    DefectTransition(
+        name="close-behind-error-unanswered",
+        requirement="CONN-030",
+        strength=Strength.PROMISED,
+        statement="When a client's connection.close crosses the one that an error on a channel brings about, it is not"
+        " answered.",
+        source="rabbit_reader:handle_exception in state closing sends connection.close; maybe_close no close-ok then",
+        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
+        methods=("connection.close",),
+        applies=_closes_behind_error,
+        process=_leave_unanswered,
+    ),
+    DefectTransition(
+        name="queue-mode-is-taken",
+        requirement="QUEUE-013",
+        strength=Strength.PROMISED,
+        statement="An x-queue-mode is taken, though the release notes of 4.3.0 say that a declare with one fails: up to"
+        " 4.3.5 the modes of old, in 4.3.6 any.",
+        source="v4.3.5 rabbit_amqqueue:check_queue_mode; rabbit_classic_queue:capabilities",
+        dialects=("rabbitmq-4.3",),
+        methods=("queue.declare",),
+        applies=_has_mode_of_old,
+        process=_take_any_mode,
+    ),
+    DefectTransition(
+        name="reply-to-nobody-not-returned",
+        requirement="PUBLISH-007",
+        strength=Strength.ARGUABLE,
+        statement="A mandatory message to the reply address of a consumer that is gone is neither delivered nor"
+        " returned.",
+        source="v4.3.5 rabbit_volatile_queue:new_target takes every address that a process can be read from",
+        dialects=("rabbitmq-4.3",),
+        by_chance=True,
+        methods=("basic.publish",),
+        applies=_replies_to_nobody,
+        process=_return_nothing,
+    ),
+)

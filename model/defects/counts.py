@@ -1,0 +1,107 @@
+"""How many messages and consumers RabbitMQ says a queue has (rabbit_queue_type:stat, asked by queue.declare).
+
+rabbit_fifo:query_stat gives the size of its map of consumers. In there is whoever has unsettled deliveries, cancelled
+consumers and basic.get as well, and the waiting ones of a single-active-consumer queue are not. After 250 ms
+rabbit_quorum_queue:stat gives up, and says 0 and 0. rabbit_stream_queue:stat never counts consumers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.effects import CountsTold
+from amqpspec.model.broker.owed import Expected
+from amqpspec.model.broker.queues import Queue
+from amqpspec.model.judging.known_defect import OutputDefect
+from amqpspec.model.outputs.late_counts import is_late_and_empty
+from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
+from amqpspec.model.promises.versions import versions
+from amqpspec.model.protocol.methods import Method
+
+_ALL = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3")
+HOLDERS_COUNTED = "quorum-consumer-count"
+TIMED_OUT_COUNTED = "timed-out-consumer-counted"
+COUNTS_GIVEN_UP = "late-counts-are-zero"
+STREAM_CONSUMERS_NOT_COUNTED = "stream-consumer-count"
+
+
+def _counted(broker: Broker, method: Method, mismatch: Mismatch, name: str) -> Mismatches | None:
+    owed = mismatch.about
+    if not isinstance(owed, Expected) or not isinstance(owed.effect, CountsTold):
+        return None
+    if mismatch.argument not in ("message_count", "consumer_count"):
+        return None
+    if _why(broker, owed.effect.queue, method, mismatch) != name:
+        return None
+    # in answers to a barrier it says nothing: what a sequence is about shows it or does not
+    return (replace(mismatch, defect=name),) if owed.counted else ()
+
+
+def _why(broker: Broker, queue: Queue, method: Method, mismatch: Mismatch) -> str:
+    """The name of the known defect by which the number is wrong; "": by none."""
+    if is_late_and_empty(broker, method):
+        return COUNTS_GIVEN_UP
+    if mismatch.argument != "consumer_count":
+        return ""
+    if queue.type is QueueType.STREAM:
+        return "" if method.arguments["consumer_count"] else STREAM_CONSUMERS_NOT_COUNTED
+    if queue.type is not QueueType.QUORUM:
+        return ""
+    return HOLDERS_COUNTED if len(queue.present_consumers) == len(queue.consumers) else TIMED_OUT_COUNTED
+
+
+def _is_counted_right(broker: Broker, method: Method, kind: QueueType) -> bool:
+    """Is it the number of consumers of a queue of that type, where the defect would give another one?"""
+    queue = broker.queues.get(method.arguments.get("queue", "")) if method.name == "queue.declare-ok" else None
+    if queue is None or queue.type is not kind or method.arguments["consumer_count"] != len(queue.consumers):
+        return False
+    return bool(queue.consumers) if kind is QueueType.STREAM else broker.holders(queue) > 0
+
+
+COUNT_DEFECTS: tuple[OutputDefect, ...] = (
+    OutputDefect(
+        name=HOLDERS_COUNTED,
+        requirement="QUEUE-026",
+        strength=Strength.PROMISED,
+        statement="A quorum queue counts whoever holds messages of it as a consumer (cancelled consumers, basic.get),"
+        " and does not count the waiting consumers of a single-active-consumer queue.",
+        source="rabbit_fifo:query_stat, the size of its map of consumers",
+        dialects=_ALL,
+        names=lambda broker, method, mismatch: _counted(broker, method, mismatch, HOLDERS_COUNTED),
+        is_refuted_by=lambda broker, method: _is_counted_right(broker, method, QueueType.QUORUM),
+    ),
+    OutputDefect(
+        name=TIMED_OUT_COUNTED,
+        requirement="TIMEOUT-014",
+        strength=Strength.PROMISED,
+        statement="A consumer of which the client was told by basic.cancel that it is gone is still counted.",
+        source="rabbit_fifo:query_stat; rabbit_channel:handle_queue_actions released, which leaves it at its queue",
+        dialects=("rabbitmq-4.3",),
+        versions=(versions("4.3.0", "4.3.6"),),
+        names=lambda broker, method, mismatch: _counted(broker, method, mismatch, TIMED_OUT_COUNTED),
+    ),
+    OutputDefect(
+        name=COUNTS_GIVEN_UP,
+        requirement="QUEUE-001",
+        strength=Strength.PROMISED,
+        statement="A quorum queue that has not told its numbers within 250 ms is said to have no messages and no"
+        " consumers.",
+        source="rabbit_quorum_queue:stat, {ok, 0, 0} for a timeout of rabbit_fifo_client:stat",
+        dialects=_ALL,
+        by_chance=True,
+        names=lambda broker, method, mismatch: _counted(broker, method, mismatch, COUNTS_GIVEN_UP),
+    ),
+    OutputDefect(
+        name=STREAM_CONSUMERS_NOT_COUNTED,
+        requirement="QUEUE-026",
+        strength=Strength.PROMISED,
+        statement="A stream counts none of its consumers: declare-ok says 0.",
+        source="rabbit_stream_queue:stat",
+        dialects=_ALL,
+        names=lambda broker, method, mismatch: _counted(broker, method, mismatch, STREAM_CONSUMERS_NOT_COUNTED),
+        is_refuted_by=lambda broker, method: _is_counted_right(broker, method, QueueType.STREAM),
+    ),
+)

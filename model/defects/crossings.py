@@ -1,0 +1,344 @@
+"""Inputs and frames that cross each other on their way between a channel, a queue and a client."""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import ChannelState
+from amqpspec.model.broker.connections import ConnectionState
+from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
+from amqpspec.model.broker.owed import Expected
+from amqpspec.model.broker.queues import Arrival
+from amqpspec.model.defects.situations import ALL_DIALECTS, named_consumer, named_queue
+from amqpspec.model.judging.windows import (
+    CRASH,
+    SERVICE,
+    Difference,
+    Part,
+    Scope,
+    Window,
+    of_channel,
+    of_connection,
+    of_queues,
+)
+from amqpspec.model.outputs.late_deliveries import ends_unseen
+from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
+from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.protocol.methods import Method, TraceEvent
+from amqpspec.model.rules.basic.cancel import crossing_of
+
+# ---------------------------------------------------------------------------------- consume-ok, from queue to channel
+
+
+def _cancels_before_consume_ok(broker: Broker, method: Method) -> Scope | None:
+    consumer = named_consumer(broker, method)
+    if consumer is None or consumer.announced:
+        return None
+    # what the queue has handed to the consumer before it comes to the cancel nobody sees
+    return of_connection(broker, method, consumer.queue)
+
+
+def _cancels_beside(broker: Broker, method: Method) -> Scope | None:
+    """The channel has another consumer on the same queue, whose consume-ok has come."""
+    consumer = named_consumer(broker, method)
+    if consumer is None or consumer.announced:
+        return None
+    others = broker.channels[(method.connection, method.channel)].consumers.values()
+    is_beside = any(other.queue is consumer.queue and other.announced for other in others)
+    return _cancels_before_consume_ok(broker, method) if is_beside else None
+
+
+def _consumes_before_consume_ok_of_tag(broker: Broker, method: Method) -> Scope | None:
+    channel = broker.open_channel(method)
+    tag = method.arguments.get("consumer_tag", "")
+    owed = channel.owed if channel is not None else ()
+    answers = (each for each in owed if isinstance(each, Expected) and each.method == "basic.consume-ok")
+    return of_connection(broker, method) if any(each.arguments["consumer_tag"] == tag for each in answers) else None
+
+
+# ---------------------------------------------------------------------------------------- a queue that is being deleted
+
+
+def _cancels_at_deleted(broker: Broker, method: Method) -> Scope | None:
+    """The client cancels a consumer of a quorum queue that is being deleted, of which it may not be told."""
+    channel = broker.open_channel(method)
+    if channel is None:
+        return None
+    if crossing_of(broker, method) == "CANCEL-006":
+        return of_connection(broker, method)
+    is_untold = not broker.connections[channel.connection].is_told_of_cancels
+    is_gone = method.arguments.get("consumer_tag", "") in channel.ended_consumers
+    return of_connection(broker, method) if is_untold and is_gone and broker.deleted_of_late else None
+
+
+def _publishes_to_deleted(broker: Broker, method: Method) -> Scope | None:
+    if broker.open_channel(method) is None:
+        return None
+    names = [
+        name
+        for name, kind in broker.deleted_of_late.items()
+        if kind is QueueType.QUORUM and name not in broker.queues
+    ]
+    reached = names if method.arguments.get("exchange") else [n for n in names if n == method.arguments["routing_key"]]
+    return of_connection(broker, method) if reached else None
+
+
+def _ends_while_publishing(broker: Broker, event: Method | Teardown) -> Scope | None:
+    """What a channel has published to quorum queues may not be there yet when the channel ends."""
+    queues = [
+        queue
+        for queue in broker.queues.values()
+        if queue.type is QueueType.QUORUM and any(_is_ended(each.via, event) for each in queue.unproven)
+        if any(each.arrival is Arrival.PUBLISHED for each in queue.unproven)
+    ]
+    return of_queues(broker, queues) if queues else None
+
+
+def _is_ended(channel: object, event: Method | Teardown) -> bool:
+    if not isinstance(channel, tuple):
+        return False
+    return channel[0] == event.connection and event.channel in (0, channel[1])
+
+
+def _has_outlived_connection(broker: Broker, difference: Difference) -> bool:
+    """Is the frame a refusal of what was exclusive to a connection that is closed?"""
+    event = difference.event
+    if event is None or event.arguments.get("reply_code") != 405:
+        return False
+    text = str(event.arguments.get("reply_text", ""))
+    ended = broker.bookkeeping.ended_queues
+    return any(requirement == "QUEUE-020" and f"'{name}'" in text for name, requirement in ended.items())
+
+
+# -------------------------------------------------------------------------------------------- the end of a channel
+
+
+def _is_behind_channel_close(broker: Broker, difference: Difference) -> bool:
+    """Does the frame come on a channel that the broker has closed, and whose client has not answered?"""
+    channel = broker.channels.get(difference.channel)
+    if channel is None or difference.shape is not Shape.UNEXPECTED:
+        return False
+    return channel.state is ChannelState.CLOSING and not ends_unseen(broker, channel)
+
+
+def _overtakes_deliveries(broker: Broker, difference: Difference) -> bool:
+    if difference.frame != "basic.get-ok" or difference.shape is not Shape.UNEXPECTED:
+        return False
+    queue = broker.queues.get(difference.queue or "")
+    return queue is not None and any(consumer.channel == difference.channel for consumer in queue.consumers)
+
+
+def _ends_with_virtual_host(broker: Broker, difference: Difference) -> bool:
+    connection = broker.connections.get(difference.channel[0])
+    is_over = connection is not None and connection.state is not ConnectionState.OPEN
+    return is_over and difference.shape is Shape.MISSING and False in broker.vhosts.values()
+
+
+def _reads_stream_already(broker: Broker, method: Method) -> Scope | None:
+    """The channel, which is to have one more consumer of the stream, reads it already."""
+    found = named_queue(broker, method)
+    if found is None or found[1].type is not QueueType.STREAM or method.arguments.get("nowait"):
+        return None
+    channel, queue = found
+    return of_channel(method) if any(each.queue is queue for each in channel.consumers.values()) else None
+
+
+def _sends_too_long_body(broker: Broker, frame: TraceEvent) -> Scope | None:
+    channel = broker.channels.get((frame.connection, frame.channel))
+    if channel is None or channel.assembly is None or channel.assembly.missing is None:
+        return None
+    content = getattr(frame, "content", None)
+    is_longer = content is not None and len(content.body) > channel.assembly.missing
+    return of_connection(broker, frame) if is_longer else None
+
+
+CROSSINGS: tuple[Window, ...] = (
+    Window(
+        name="cancel-before-consume-ok-breaks",
+        requirement="CONSUME-005",
+        strength=Strength.PROMISED,
+        statement="The channel looks for the consumer when consume-ok comes back from the queue; if it was cancelled"
+        " meanwhile the channel crashes, and the connection closes with 541.",
+        source="v4.0.5 rabbit_channel:consumer_monitor, maps:get of a tag that basic.cancel has removed",
+        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        by_chance=True,
+        spoils=CRASH,
+        kinds=("basic.cancel",),
+        arms=_cancels_before_consume_ok,
+    ),
+    Window(
+        name="cancel-before-consume-ok-beside-breaks",
+        requirement="CONSUME-005",
+        strength=Strength.PROMISED,
+        statement="A basic.cancel before consume-ok has come crashes the channel if it has another consumer on that"
+        " queue: the connection closes with 541.",
+        source="v4.3.5 rabbit_channel:cancel_consumer/4, gb_sets:delete of a tag that consume-ok has not noted yet",
+        dialects=("rabbitmq-4.3",),
+        by_chance=True,
+        spoils=CRASH,
+        kinds=("basic.cancel",),
+        arms=_cancels_beside,
+        explains=lambda broker, it: it.part is not Part.REPLY,
+    ),
+    Window(
+        name="consume-ok-dropped",
+        requirement="CONSUME-005",
+        strength=Strength.PROMISED,
+        statement="A consume-ok that comes back from the queue when its consumer was cancelled meanwhile is not sent.",
+        source="rabbit_channel:handle_cast {command, basic.consume_ok}, second clause",
+        dialects=("rabbitmq-4.3",),
+        by_chance=True,
+        spoils=SERVICE | {Part.REPLY},
+        kinds=("basic.cancel",),
+        arms=_cancels_before_consume_ok,
+    ),
+    Window(
+        name="reused-tag-before-consume-ok-breaks",
+        requirement="CONSUME-004",
+        strength=Strength.PROMISED,
+        statement="Two consume-oks of one tag reach the channel while its second consumer lives: the second one is"
+        " noted twice, the channel crashes, and the connection closes with 541.",
+        source="rabbit_channel:consumer_monitor, gb_sets:insert of a tag that is there already",
+        dialects=("rabbitmq-4.3",),
+        by_chance=True,
+        spoils=CRASH,
+        kinds=("basic.consume",),
+        arms=_consumes_before_consume_ok_of_tag,
+        is_brief=True,
+    ),
+    Window(
+        name="cancel-crossing-deletion-answered-twice",
+        requirement="CANCEL-006",
+        strength=Strength.PROMISED,
+        statement="A basic.cancel that comes to its channel while the quorum queue is being deleted is answered by two"
+        " cancel-oks.",
+        source="v4.0.5 rabbit_quorum_queue:cancel sends one before it asks the queue; when that ends meanwhile"
+        " rabbit_channel:handle_method basic.cancel returns another (with_exit_handler, not_found)",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=frozenset({Part.REPLY}),
+        kinds=("basic.cancel",),
+        arms=_cancels_at_deleted,
+        explains=lambda broker, it: it.frame == "basic.cancel-ok" and it.shape is Shape.UNEXPECTED,
+    ),
+    Window(
+        name="cancel-crossing-deletion-breaks",
+        requirement="CANCEL-006",
+        strength=Strength.PROMISED,
+        statement="A basic.cancel that comes to its channel when the quorum queue is gone and the channel has not heard"
+        " of that crashes the channel; the connection closes with 541.",
+        source="rabbit_channel:cancel_consumer, case_clause {error, noproc} of rabbit_fifo_client:cancel_checkout",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=CRASH,
+        kinds=("basic.cancel",),
+        arms=_cancels_at_deleted,
+        is_brief=True,
+    ),
+    Window(
+        name="publish-crossing-deletion-breaks",
+        requirement="PUBLISH-002",
+        strength=Strength.PROMISED,
+        statement="A message that is published to a quorum queue while that is deleted crashes the channel: its first"
+        " one there, or one behind the news that the queue has ended. The connection closes with 541.",
+        source="v4.0.5 rabbit_channel:deliver_to_queues, case_clause {error, {shutdown, delete}} or noproc of"
+        " rabbit_fifo_client, which registers with the queue before it sends",
+        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        by_chance=True,
+        spoils=CRASH,
+        kinds=("basic.publish",),
+        arms=_publishes_to_deleted,
+        is_brief=True,
+    ),
+    Window(
+        name="closing-overtakes-publishes",
+        requirement="PUBLISH-002",
+        strength=Strength.PROMISED,
+        statement="What a channel publishes to a quorum queue right before it is closed is lost, if it has published"
+        " there before.",
+        source="v3.10.9 rabbit_fifo_client:enqueue sends with low priority, so that the end of the channel comes first;"
+        " rabbit_fifo:handle_down forgets the numbers that it expects, and maybe_enqueue then waits for number 1",
+        dialects=("rabbitmq-3",),
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=("channel.close", "connection.close", "socket.abort", ChannelCrash, ConnectionTeardown),
+        arms=_ends_while_publishing,
+    ),
+    Window(
+        name="exclusive-queue-outlives-connection",
+        requirement="QUEUE-020",
+        strength=Strength.PROMISED,
+        statement="An exclusive queue is still there, and refused with 405 to others, when the close of its connection"
+        " has been answered.",
+        source="v4.3.5 rabbit_amqqueue_process:terminate_delete, worker_pool:submit_async; rabbit_queue_collector:"
+        "delete_all waits for the queue's process only",
+        dialects=("rabbitmq-4.3",),
+        by_chance=True,
+        spoils=frozenset({Part.CHANNEL_CLOSE}),
+        explains=_has_outlived_connection,
+    ),
+    Window(
+        name="delivers-behind-channel-close",
+        requirement="CHAN-005",
+        strength=Strength.PROMISED,
+        statement="What was under way to a consumer when an error closed its channel comes behind channel.close.",
+        source="rabbit_channel:handle_cast queue_event, which does not ask whether the channel is closing",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=frozenset({Part.DELIVERY, Part.CONTENT}),
+        explains=_is_behind_channel_close,
+    ),
+    Window(
+        name="get-overtakes-deliveries",
+        requirement="PUBLISH-015",
+        strength=Strength.ARGUABLE,
+        statement="The answer to basic.get comes ahead of older messages that the queue had sent to consumers on the"
+        " same channel before.",
+        source="rabbit_channel:handle_method basic.get calls the queue, and waits for the answer alone: what the queue"
+        " has sent it stays in its mailbox meanwhile",
+        dialects=ALL_DIALECTS,
+        spoils=frozenset({Part.DELIVERY}),
+        explains=_overtakes_deliveries,
+    ),
+    Window(
+        name="vhost-closes-before-stream-ends",
+        requirement="CANCEL-015",
+        strength=Strength.PROMISED,
+        statement="A virtual host that is deleted may close its connections before consumers of its streams are told.",
+        source="rabbit_stream_coordinator:delete_stream returns before the stream's last member is deleted, which is"
+        " what consumers are told of (inform_listeners_eol); rabbit_vhost:delete does not wait for that",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=frozenset({Part.CANCEL}),
+        explains=_ends_with_virtual_host,
+    ),
+    Window(
+        name="stream-serves-before-consume-ok",
+        requirement="CONSUME-001",
+        strength=Strength.CONVENTIONAL,
+        statement="When news of a stream that a channel reads crosses a basic.consume of a further consumer there, that"
+        " one is handed messages before its consume-ok.",
+        source="rabbit_stream_queue:consume casts consume-ok to its own channel, behind what is there already;"
+        " handle_event osiris_offset serves all readers",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=frozenset({Part.DELIVERY}),
+        kinds=("basic.consume",),
+        arms=_reads_stream_already,
+        explains=lambda broker, it: it.requirement == "CONSUME-001",
+        is_brief=True,
+    ),
+    Window(
+        name="longer-body-unnoticed",
+        requirement="CHAN-015",
+        strength=Strength.PROMISED,
+        statement="A body that is longer than its content header says is not refused: the channel takes bodies for"
+        " ever, and publishes nothing.",
+        source="v4.2.5 rabbit_command_assembler:process; 0-9-1 section 4.2.6 wants a connection exception",
+        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        spoils=CRASH,
+        kinds=("frame.body",),
+        arms=_sends_too_long_body,
+        is_brief=True,
+    ),
+)

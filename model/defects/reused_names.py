@@ -1,0 +1,265 @@
+"""Queues that are declared again under the name of a deleted one, which some process of the broker takes for that one.
+
+A channel settles by the queue's name and by numbers that begin anew with each queue (rabbit_queue_type:settle), keeps
+its state of a queue by the name (rabbit_queue_type:get_ctx_with), and up to 3.13 hands consumers of a queue that has
+ended over to the next one (rabbit_channel:handle_consuming_queue_down_or_eol).
+"""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.internal_events import Input, QueueExpiry
+from amqpspec.model.broker.queues import Queue
+from amqpspec.model.defects.situations import ALL_DIALECTS, RECOVERIES, REFUSALS, SETTLING, settled
+from amqpspec.model.judging.windows import (
+    CRASH,
+    EVERYTHING,
+    SERVICE,
+    Part,
+    Scope,
+    Window,
+    of_channel,
+    of_connection,
+    of_queues,
+)
+from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
+from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method
+from amqpspec.model.rules.basic.publish import routes_of
+
+_SOURCE = (
+    "rabbit_queue_type:settle finds the queue by name; rabbit_classic_queue and rabbit_fifo_client know messages by"
+    " numbers that begin anew with each queue; rabbit_queue_consumers:subtract_acks"
+)
+
+
+def _settled_elsewhere(broker: Broker, method: Method) -> list[tuple[Queue, Queue]]:
+    """Deleted queues of which the input settles something, and those that have their names and know the channel."""
+    channel = broker.open_channel(method)
+    if channel is None:
+        return []
+    old = dict.fromkeys(entry.queue for entry in settled(broker, method) if entry.queue.deleted)
+    pairs = ((queue, broker.queues.get(queue.name)) for queue in old)
+    return [(queue, living) for queue, living in pairs if living is not None and _knows(living, channel)]
+
+
+def _knows(queue: Queue, channel: Channel) -> bool:
+    """Does the queue know the channel? Else it does not listen."""
+    if queue.type is QueueType.STREAM:
+        return channel.known_types.get(queue.name) is QueueType.STREAM or channel.transaction is not None
+    held = (entry.queue is queue for entry in channel.unacknowledged.values())
+    return any(held) or any(consumer.queue is queue for consumer in channel.consumers.values())
+
+
+def _settles_in_next(broker: Broker, method: Method) -> Scope | None:
+    living = [living for _, living in _settled_elsewhere(broker, method) if living.type is not QueueType.STREAM]
+    return of_queues(broker, living) if living else None
+
+
+def _crashes_next(broker: Broker, method: Method) -> Scope | None:
+    """A classic queue has to have the number, as a pair if it has priorities, or to find what it dead-letters."""
+    crashing = [
+        living
+        for old, living in _settled_elsewhere(broker, method)
+        if living.type is QueueType.CLASSIC
+        if (_has_priorities(living) and not _has_priorities(old)) or _discards(broker, method, living)
+    ]
+    if not crashing:
+        return None
+    return EVERYTHING if any(queue.consumers for queue in crashing) else of_queues(broker, crashing)
+
+
+def _has_priorities(queue: Queue) -> bool:
+    return queue.type is QueueType.CLASSIC and "x-max-priority" in queue.arguments
+
+
+def _discards(broker: Broker, method: Method, queue: Queue) -> bool:
+    is_refusal = method.name in REFUSALS and not method.arguments.get("requeue")
+    return (is_refusal or method.name == "tx.commit") and "x-dead-letter-exchange" in queue.arguments
+
+
+def _settles_at_stream(broker: Broker, method: Method) -> Scope | None:
+    living = [living for _, living in _settled_elsewhere(broker, method) if living.type is QueueType.STREAM]
+    return of_connection(broker, method) if living else None
+
+
+def _uses_name_of_other_type(broker: Broker, method: Method) -> Scope | None:
+    """The channel knows the name for a queue of another type."""
+    channel = broker.channels.get((method.connection, method.channel))
+    if channel is None or not channel.known_types or channel.state is not ChannelState.OPEN:
+        return None
+    queues = _used(broker, channel, method)
+    other = [queue for queue in queues if channel.known_types.get(queue.name, queue.type) is not queue.type]
+    return of_connection(broker, method, *other) if other else None
+
+
+def _used(broker: Broker, channel: Channel, method: Method) -> list[Queue]:
+    """The queues with which the input deals at once."""
+    if method.name == "tx.commit":
+        kept = channel.transaction.publications if channel.transaction is not None else ()
+        routed = [queue for publication in kept for queue in publication.routes.queues]
+        return [*routed, *(broker.queues[queue.name] for queue in routed if queue.name in broker.queues)]
+    if method.name == "basic.publish":
+        exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
+        if exchange is None or channel.transaction is not None:
+            return []  # what is kept back comes to its queue at commit
+        content = method.content or EMPTY_CONTENT
+        return list(routes_of(broker, exchange, method.arguments.get("routing_key", ""), content).queues)
+    queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
+    return [queue] if queue is not None else []
+
+
+def _leaves_consumers_untold(broker: Broker, event: Input) -> Scope | None:
+    """A queue goes, and not all clients hear of the end of their consumers."""
+    if isinstance(event, QueueExpiry):
+        queue = broker.queues.get(event.queue)
+    else:
+        queue = broker.queues.get(event.arguments.get("queue", "")) if isinstance(event, Method) else None
+    if queue is None or queue.type is QueueType.CLASSIC:
+        return None
+    channels = {each.channel for each in queue.consumers}
+    untold = [key for key in channels if not broker.connections[key[0]].is_told_of_cancels]
+    return of_queues(broker, [queue], *untold) if untold else None
+
+
+def _cancels_consumers_of_next(broker: Broker, method: Method) -> Scope | None:
+    """A commit publishes to a deleted classic queue, and its channel consumes from one that has the name now."""
+    channel = broker.open_channel(method)
+    if channel is None or channel.transaction is None:
+        return None
+    routed = [queue for publication in channel.transaction.publications for queue in publication.routes.queues]
+    gone = {queue.name for queue in routed if queue.deleted and queue.type is QueueType.CLASSIC}
+    return of_channel(method) if any(each.queue.name in gone for each in channel.consumers.values()) else None
+
+
+REUSED_NAMES: tuple[Window, ...] = (
+    Window(
+        name="deleted-queue-crashes-next-queue",
+        requirement="ACK-024",
+        strength=Strength.PROMISED,
+        statement="Settling a delivery of a deleted queue crashes the process of a new classic queue of the same name,"
+        " which does not have that number: its consumers and transient messages are gone, and what is asked of it"
+        " meanwhile is refused with 404 or closes the connection with 541.",
+        source="rabbit_priority_queue:partition_acktags (numbers that are no pairs); rabbit_variable_queue:"
+        "lookup_pending_ack, called for each message that is to be dead-lettered",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=CRASH | {Part.CANCEL, Part.CONFIRM},
+        kinds=SETTLING,
+        arms=_crashes_next,
+        explains=lambda broker, it: it.part not in SERVICE,
+    ),
+    Window(
+        name="crashed-next-queue-is-empty",
+        requirement="ACK-024",
+        strength=Strength.PROMISED,
+        statement="When a new classic queue of the name of a deleted one has crashed so and is there again before"
+        " somebody asks, its transient messages are gone, those that somebody holds as well, and so are consumers that"
+        " are not told.",
+        source="rabbit_amqqueue_sup (restart), rabbit_variable_queue:init (recovers persistent messages)",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=SETTLING,
+        arms=_crashes_next,
+    ),
+    Window(
+        name="deleted-queue-settles-in-next-queue",
+        requirement="ACK-024",
+        strength=Strength.PROMISED,
+        statement="Settling a delivery of a deleted queue settles, in a new queue of the same name, a delivery that has"
+        " the same number there, if that is a classic queue to whichever channel; of what is settled together with"
+        " numbers that it does not have a classic queue forgets some when it counts against limits.",
+        source=_SOURCE,
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=SERVICE | {Part.CONFIRM},
+        kinds=SETTLING,
+        arms=_settles_in_next,
+    ),
+    Window(
+        name="next-stream-refuses-settlement",
+        requirement="ACK-012",
+        strength=Strength.CONVENTIONAL,
+        statement="Giving back a delivery of a deleted queue is refused with 540, or crashes the channel if by"
+        " basic.recover, when the channel has dealt with a new stream of its name.",
+        source="v3.10.9 rabbit_channel:foreach_per_queue (settles by the queue's name), rabbit_stream_queue:settle",
+        dialects=("rabbitmq-3",),
+        by_chance=True,
+        spoils=CRASH,
+        kinds=(*REFUSALS, *RECOVERIES, "tx.commit"),
+        arms=_settles_at_stream,
+        is_brief=True,
+    ),
+    Window(
+        name="stale-queue-type",
+        requirement="QUEUE-029",
+        strength=Strength.PROMISED,
+        statement="A channel that dealt with a queue, and meets another type under the same name after the queue was"
+        " deleted and declared anew, goes on with its state of the old type; the connection closes with 541.",
+        source="rabbit_queue_type:get_ctx_with finds the old context by name; rabbit_classic_queue:qpids, case_clause",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=CRASH | {Part.CONFIRM},
+        kinds=("basic.publish", "basic.get", "basic.consume", "tx.commit"),
+        arms=_uses_name_of_other_type,
+    ),
+    Window(
+        name="next-queue-keeps-tag",
+        requirement="CANCEL-010",
+        strength=Strength.PROMISED,
+        statement="The tag of a consumer that ended with its queue, of which the client is not told, is refused as one"
+        " in use if a queue of that name was declared again right away.",
+        source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
+        dialects=("rabbitmq-3",),
+        by_chance=True,
+        spoils=frozenset({Part.CONNECTION_CLOSE}),
+        kinds=("queue.delete", QueueExpiry),
+        arms=_leaves_consumers_untold,
+    ),
+    Window(
+        name="next-queue-serves-consumers",
+        requirement="CANCEL-010",
+        strength=Strength.PROMISED,
+        statement="A channel that hears of the end of a quorum queue or a stream when there is a classic queue of that"
+        " name makes its consumers consumers of that one.",
+        source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
+        dialects=("rabbitmq-3",),
+        by_chance=True,
+        spoils=frozenset({Part.DELIVERY}),
+        kinds=("queue.delete", QueueExpiry),
+        arms=_leaves_consumers_untold,
+        explains=lambda broker, it: it.frame == "basic.deliver" and it.shape is Shape.UNEXPECTED,
+    ),
+    Window(
+        name="next-queue-gets-consumers",
+        requirement="CANCEL-010",
+        strength=Strength.PROMISED,
+        statement="A channel that hears of the end of a quorum queue when a queue of that name exists again makes its"
+        " consumers consumers of that one, which hands them messages that nobody sees.",
+        source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover;"
+        " handle_cast queue_event, eol: drops the state of the new queue with that of the old",
+        dialects=("rabbitmq-3",),
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=("queue.delete", QueueExpiry),
+        arms=_leaves_consumers_untold,
+    ),
+    Window(
+        name="commit-cancels-consumers-of-next-queue",
+        requirement="CANCEL-007",
+        strength=Strength.PROMISED,
+        statement="A commit that publishes to a deleted classic queue cancels the channel's consumers of a new queue of"
+        " that name, before the channel closes.",
+        source="v4.3.5 rabbit_channel:handle_info 'DOWN' of the deleted queue's process, which the publish has had"
+        " monitored: handle_consuming_queue_down_or_eol goes by the queue's name",
+        dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
+        spoils=frozenset({Part.CANCEL}),
+        kinds=("tx.commit",),
+        arms=_cancels_consumers_of_next,
+        is_brief=True,
+    ),
+)

@@ -1,0 +1,213 @@
+"""Consumers whose tag is that of a cancelled one which some process of the broker still knows.
+
+rabbit_fifo knows consumers by tag and channel as long as they hold messages, and takes the new one for the one before
+(rabbit_fifo:merge_consumer); rabbit_limiter and rabbit_stream_queue give credit to whoever has the tag. With a single
+active consumer rabbit_fifo keeps those who wait in a list, all others, cancelled ones among them, in a map by tag and
+channel: what gets into the wrong one of these is served wrongly, or not at all.
+"""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.defects.situations import ALL_DIALECTS, ENDS, named_consumer, named_queue, reuses_tag, single_active
+from amqpspec.model.judging.windows import CRASH, SERVICE, Part, Scope, Window, of_connection, of_queues
+from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.strength import Strength
+from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.protocol.methods import Method, TraceEvent
+from amqpspec.model.rules.basic.requeue import former_consumers
+
+
+def _reuses_tag_at_quorum_queue(broker: Broker, method: Method) -> Scope | None:
+    found = named_queue(broker, method)
+    if found is None or found[1].type is not QueueType.QUORUM:
+        return None
+    channel, queue = found
+    if not reuses_tag(channel, method.arguments.get("consumer_tag", ""), queue):
+        return None
+    return of_queues(broker, [queue], channel.key)
+
+
+def _reuses_tag_beside_active(broker: Broker, method: Method) -> Scope | None:
+    found = named_queue(broker, method)
+    if found is None or not found[1].single_active_consumer:
+        return None
+    return _reuses_tag_at_quorum_queue(broker, method)
+
+
+def _reuses_tag_with_credit(broker: Broker, method: Method) -> Scope | None:
+    """Of a classic queue, or a stream, which is known by its name."""
+    found = named_queue(broker, method)
+    if found is None or found[1].type is QueueType.QUORUM:
+        return None
+    channel, queue = found
+    tag = method.arguments.get("consumer_tag", "")
+    held = (entry for entry in channel.unacknowledged.values() if entry.queue.name == queue.name)
+    if not tag or not any(entry.consumer is not None and entry.consumer.tag == tag for entry in held):
+        return None
+    return of_queues(broker, [queue], channel.key)
+
+
+def _keeps_place(broker: Broker, method: Method) -> Scope | None:
+    """The tag is that of a consumer that was cancelled."""
+    found = named_queue(broker, method)
+    tag = method.arguments.get("consumer_tag", "")
+    if found is None or found[1].type is not QueueType.QUORUM or tag not in found[0].ended_consumers:
+        return None
+    return of_queues(broker, [found[1]], found[0].key)
+
+
+def _ends_waiting_of_same_tag(broker: Broker, event: TraceEvent) -> Scope | None:
+    """A consumer that waits is cancelled, or ends with its channel, and an earlier one of its tag holds something."""
+    queues = [
+        queue
+        for queue in single_active(broker)
+        for consumer in queue.consumers
+        if consumer is not queue.active.consumer and consumer.channel[0] == event.connection
+        if former_consumers(broker, consumer)
+    ]
+    return of_queues(broker, queues) if queues else None
+
+
+def _uses_tag_of_reply_consumer(broker: Broker, method: Method) -> Scope | None:
+    consumer = named_consumer(broker, method)
+    return of_connection(broker, method) if consumer is not None and consumer.queue.reply_address else None
+
+
+REUSED_TAGS: tuple[Window, ...] = (
+    Window(
+        name="reused-tag-gains-room",
+        requirement="CONSUME-016",
+        strength=Strength.PROMISED,
+        statement="Settling what a cancelled consumer of a classic queue or a stream holds lets a new consumer of its"
+        " tag be handed more than its limit.",
+        source="rabbit_limiter:ack_from_queue, rabbit_stream_queue:settle (credit goes to whoever has the tag)",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=("basic.consume",),
+        arms=_reuses_tag_with_credit,
+    ),
+    Window(
+        name="reused-tag-keeps-place",
+        requirement="PRIORITY-001",
+        strength=Strength.CONVENTIONAL,
+        statement="A quorum queue's consumer with the tag of a cancelled one has that one's place among those to be"
+        " served, by its x-priority, until it was served once.",
+        source="rabbit_fifo:maybe_queue_consumer, in 3.10 uniq_queue_in: the key of the cancelled one is still in"
+        " service_queue; in 4.0 and 4.3 only if that one still holds messages",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=frozenset({Part.DELIVERY}),
+        kinds=("basic.consume",),
+        arms=_keeps_place,
+        explains=lambda broker, it: it.requirement == "PRIORITY-001",
+    ),
+    Window(
+        name="consumer-of-same-tag-never-active",
+        requirement="SAC-002",
+        strength=Strength.PROMISED,
+        statement="A waiting consumer whose channel holds deliveries of a cancelled one with its tag becomes active"
+        " and is handed nothing, and nobody else is.",
+        source="rabbit_fifo:activate_next_consumer keeps the status of the existing consumer, which is cancelled",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=("basic.consume",),
+        arms=_reuses_tag_beside_active,
+    ),
+    Window(
+        name="consumer-of-same-tag-waits-on",
+        requirement="SAC-002",
+        strength=Strength.PROMISED,
+        statement="A waiting consumer that is cancelled, and whose channel holds deliveries of an earlier one with its"
+        " tag, goes on to wait. When its turn comes it becomes the active consumer, and nobody is served.",
+        source="rabbit_fifo:cancel_consumer cancels the earlier one again, which is still among the queue's consumers",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=ENDS,
+        arms=_ends_waiting_of_same_tag,
+    ),
+    Window(
+        name="consumer-of-same-tag-stays-active",
+        requirement="SAC-004",
+        strength=Strength.PROMISED,
+        statement="An active consumer whose channel holds deliveries of a cancelled one with its tag stays active when"
+        " one of higher priority comes, until these are settled; meanwhile nobody is served.",
+        source="rabbit_fifo:merge_consumer keeps what the cancelled one holds, and activate_next_consumer waits for it",
+        dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=("basic.consume",),
+        arms=_reuses_tag_beside_active,
+    ),
+    Window(
+        name="takeover-forgets-deliveries",
+        requirement="CANCEL-016",
+        strength=Strength.PROMISED,
+        statement="When a consumer takes over at once from an active one of lower priority, the queue forgets what a"
+        " cancelled one with its tag still held: it is lost. To settle that settles what the new one holds.",
+        source="rabbit_fifo:activate_next_consumer puts the new consumer in the place of the one with its key",
+        dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=("basic.consume",),
+        arms=_reuses_tag_beside_active,
+    ),
+    Window(
+        name="reused-tag-keeps-room",
+        requirement="CONSUME-016",
+        strength=Strength.PROMISED,
+        statement="A quorum queue's consumer with the tag of a cancelled one that holds more than the limit of the new"
+        " one may have as many unacknowledged deliveries as that one held, once these are settled.",
+        source="v3.10.9 rabbit_fifo:merge_consumer (the credit is 0, not less) and increase_credit, which knows no most"
+        " until 4.0",
+        dialects=("rabbitmq-3",),
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=("basic.consume",),
+        arms=_reuses_tag_at_quorum_queue,
+        explains=lambda broker, it: it.requirement.startswith("QOS") and it.shape is Shape.UNEXPECTED,
+    ),
+    Window(
+        name="reused-tag-breaks-at-delivery",
+        requirement="CONSUME-016",
+        strength=Strength.PROMISED,
+        statement="A delivery to a quorum consumer with the tag of a cancelled one, of which something is still"
+        " unacknowledged, crashes the channel; the connection closes with 541.",
+        source="3.10.8 rabbit_fifo_client:handle_delivery takes what the former consumer holds for missing;"
+        " rabbit_channel:handle_deliver0, function_clause; v3.10.9 checkout is told where the consumer's numbers begin",
+        dialects=("rabbitmq-3",),
+        by_chance=True,
+        spoils=CRASH,
+        kinds=("basic.consume",),
+        arms=_reuses_tag_at_quorum_queue,
+        explains=lambda broker, it: it.part not in SERVICE,
+    ),
+    Window(
+        name="reused-tag-inherits-deliveries",
+        requirement="CONSUME-016",
+        strength=Strength.CONVENTIONAL,
+        statement="A quorum queue takes a consumer with the tag of a cancelled one for that one: what is still"
+        " unacknowledged of the old one counts against the limit of the new one.",
+        source="rabbit_fifo:merge_consumer, consumers are known by tag and channel as long as they hold messages",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=("basic.consume",),
+        arms=_reuses_tag_at_quorum_queue,
+    ),
+    Window(
+        name="reply-consumer-tag-taken-twice",
+        requirement="REPLY-005",
+        strength=Strength.PROMISED,
+        statement="The tag of a consumer of direct replies can be used again on its channel: it is not among the"
+        " channel's consumers, where basic.consume looks for it.",
+        source="rabbit_channel:handle_method basic.consume, consumer_mapping does not hold the reply consumer",
+        dialects=ALL_DIALECTS,
+        spoils=CRASH,
+        kinds=("basic.consume",),
+        arms=_uses_tag_of_reply_consumer,
+    ),
+)

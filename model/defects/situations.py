@@ -1,0 +1,68 @@
+"""Situations by which several windows come in: what an input settles, names or ends, before it is processed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel, TimedOut, Unacknowledged
+from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Kind
+from amqpspec.model.broker.queues import Consumer, Queue
+from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.methods import Method
+from amqpspec.model.rules.basic.settlement import tags_meant
+
+ALL_DIALECTS = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3")
+RECOVERIES = ("basic.recover", "basic.recover-async")
+REFUSALS = ("basic.nack", "basic.reject")
+SETTLING = ("basic.ack", *REFUSALS, *RECOVERIES, "tx.commit")
+#: What ends channels: by the client, and, if it is an error, by any method that often is one.
+ENDS: tuple[Kind, ...] = (
+    "basic.cancel", "channel.close", "connection.close", "socket.abort", ChannelCrash, ConnectionTeardown)
+OFTEN_WRONG = (
+    "basic.ack", *REFUSALS, *RECOVERIES, "basic.get", "basic.consume", "basic.publish", "basic.qos", "queue.declare",
+    "queue.delete", "queue.purge", "queue.bind", "queue.unbind", "exchange.declare", "exchange.delete", "channel.open",
+    "confirm.select", "tx.select", "tx.commit", "tx.rollback",
+)  # fmt: skip
+
+
+def settled(broker: Broker, method: Method) -> list[Unacknowledged]:
+    """The deliveries that the input settles, or the transaction that it commits."""
+    channel = broker.open_channel(method)
+    if channel is None or not channel.unacknowledged:
+        return []
+    if method.name in RECOVERIES:
+        return list(channel.unacknowledged.values())
+    if method.name != "tx.commit":
+        return [channel.unacknowledged[tag] for tag in tags_meant(channel, method) if tag in channel.unacknowledged]
+    reserved = channel.transaction.reserved if channel.transaction is not None else ()
+    return [channel.unacknowledged[tag] for tag in reserved if tag in channel.unacknowledged]
+
+
+def named_queue(broker: Broker, method: Method) -> tuple[Channel, Queue] | None:
+    """The open channel of the input, and the queue that is there and that it names."""
+    channel = broker.open_channel(method)
+    if channel is None:
+        return None
+    queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
+    return None if queue is None else (channel, queue)
+
+
+def named_consumer(broker: Broker, method: Method) -> Consumer | None:
+    """The consumer of the open channel whose tag the input names."""
+    channel = broker.open_channel(method)
+    return None if channel is None else channel.consumers.get(method.arguments.get("consumer_tag", ""))
+
+
+def reuses_tag(channel: Channel, tag: str, queue: Queue) -> bool:
+    """Does the channel hold deliveries from that queue that were made to a consumer of that tag, which is gone?"""
+    if not tag or tag in channel.consumers:
+        return False
+    held: list[Unacknowledged | TimedOut] = [*channel.unacknowledged.values(), *channel.timed_out.values()]
+    return any(each.queue is queue and each.consumer is not None and each.consumer.tag == tag for each in held)
+
+
+def single_active(broker: Broker, kind: QueueType = QueueType.QUORUM) -> Iterator[Queue]:
+    """The queues of that type that have a single active consumer."""
+    queues = broker.queues.values()
+    return (queue for queue in queues if queue.single_active_consumer and queue.type is kind)

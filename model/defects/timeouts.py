@@ -1,0 +1,239 @@
+"""Consumer timeouts, nearly all of them of quorum queues from 4.3 on (area TIMEOUT).
+
+The client is told that the consumer is cancelled; its queue and its channel have kept it (rabbit_fifo, in state
+timeout; consumer_mapping of rabbit_channel), and may serve it again, or take it for another one of its tag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import TimedOut, Unacknowledged
+from amqpspec.model.broker.internal_events import DeliveryTimeout, OverdueTimeout
+from amqpspec.model.broker.ruling import Outcome
+from amqpspec.model.defects.situations import ALL_DIALECTS, RECOVERIES, REFUSALS, SETTLING, named_consumer
+from amqpspec.model.judging.windows import SERVICE, Part, Scope, Window, of_channel, of_queues
+from amqpspec.model.promises.strength import Strength
+from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.promises.versions import versions
+from amqpspec.model.protocol.methods import Method
+from amqpspec.model.rules.extensions.timed_out_consumer_still_known import recovering, settled_late
+from amqpspec.model.rules.extensions.timeout_schedule import doubted_delivery
+
+_DIALECTS = ("rabbitmq-4.3",)
+#: What the release notes of 4.3.7 say was mended: a consumer stayed, of which the client was told that it is cancelled.
+_MENDED = (versions("4.3.0", "4.3.6"),)
+_EVENTS = (DeliveryTimeout, OverdueTimeout)
+
+
+def _recovers(outcome: Outcome) -> Callable[[Broker, Method], Scope | None]:
+    """The input settles in that way the last of what has timed out of a consumer."""
+
+    def arms(broker: Broker, method: Method) -> Scope | None:
+        consumers = [consumer for consumer, by in recovering(broker, method) if by is outcome]
+        queues = [consumer.queue for consumer in consumers]
+        return of_queues(broker, queues, *(each.channel for each in consumers)) if queues else None
+
+    return arms
+
+
+def _recovers_beside_active(broker: Broker, method: Method) -> Scope | None:
+    queues = [consumer.queue for consumer, _ in recovering(broker, method) if consumer.queue.single_active_consumer]
+    return of_queues(broker, queues) if queues else None
+
+
+def _times_out(broker: Broker, event: DeliveryTimeout) -> Scope | None:
+    found = doubted_delivery(broker, event)
+    return None if found is None else of_queues(broker, [found[1].queue], found[0].key)
+
+
+def _may_forget_next(broker: Broker, event: DeliveryTimeout) -> Scope | None:
+    """The queue has several deadlines, or had."""
+    found = doubted_delivery(broker, event)
+    return _times_out(broker, event) if found is not None and found[1].queue.deadlines > 1 else None
+
+
+def _times_out_of_cancelled(broker: Broker, event: DeliveryTimeout) -> Scope | None:
+    """The consumer was cancelled by the client, or is one that the broker may have forgotten."""
+    found = doubted_delivery(broker, event)
+    consumer = found[1].consumer if found is not None else None
+    if found is None or consumer is None:
+        return None
+    is_present = found[0].consumers.get(consumer.tag) is consumer
+    return _times_out(broker, event) if not is_present or consumer.timed_out else None
+
+
+def _settles_late_beside(broker: Broker, method: Method) -> Scope | None:
+    """Something that timed out is settled, and the channel has, or had, another consumer of the tag that it went to."""
+    channel = broker.open_channel(method)
+    if channel is None or not channel.timed_out:
+        return None
+    late = [channel.timed_out[tag] for _, tags in settled_late(channel, method) for tag in tags]
+    held: list[Unacknowledged | TimedOut] = [*channel.unacknowledged.values(), *channel.timed_out.values()]
+    for old in late:
+        former = old.consumer
+        if former is None:
+            continue
+        others = [channel.consumers.get(former.tag), *(each.consumer for each in held)]
+        if any(other is not None and other is not former and other.tag == former.tag for other in others):
+            return of_queues(broker, [old.queue], channel.key)
+    return None
+
+
+def _uses_tag_of_timed_out(broker: Broker, method: Method) -> Scope | None:
+    consumer = named_consumer(broker, method)
+    return of_channel(method) if consumer is not None and consumer.timed_out else None
+
+
+TIMEOUTS: tuple[Window, ...] = (
+    *(
+        Window(
+            name=name,
+            requirement=requirement,
+            strength=Strength.PROMISED,
+            statement="A consumer of which the client was told by basic.cancel that it is gone is handed messages"
+            f" again, under its tag, when the client has {how} all that timed out.",
+            source="rabbit_fifo:complete_and_checkout, maybe_untimeout; rabbit_channel:handle_queue_actions released,"
+            " which leaves the consumer at its queue",
+            dialects=_DIALECTS,
+            versions=_MENDED,
+            by_chance=True,
+            spoils=SERVICE,
+            kinds=kinds,
+            arms=_recovers(outcome),
+        )
+        for name, requirement, how, outcome, kinds in (
+            (
+                "late-ack-resumes-consumer", "TIMEOUT-016", "acknowledged", Outcome.ACKNOWLEDGED,
+                ("basic.ack", "tx.commit"),
+            ),
+            (
+                "late-reject-resumes-consumer", "TIMEOUT-017", "rejected", Outcome.DISCARDED,
+                (*REFUSALS, "tx.commit"),
+            ),
+            (
+                "late-requeue-resumes-consumer", "TIMEOUT-018", "given back", Outcome.REQUEUED,
+                (*REFUSALS, *RECOVERIES, "tx.commit"),
+            ),
+        )
+    ),
+    Window(
+        name="late-requeue-resumes-consumer-later",
+        requirement="TIMEOUT-018",
+        strength=Strength.PROMISED,
+        statement="A consumer of which the client was told by basic.cancel that it is gone, and whose client has given"
+        " back all that timed out, is handed messages again when it settles something else that it still holds.",
+        source="rabbit_fifo:return, return_multiple pass over messages that are not checked out, and do not put the"
+        " consumer among those to be served again (as complete does)",
+        dialects=_DIALECTS,
+        versions=_MENDED,
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=(*REFUSALS, *RECOVERIES, "tx.commit"),
+        arms=_recovers(Outcome.REQUEUED),
+    ),
+    Window(
+        name="two-active-consumers-after-timeout",
+        requirement="SAC-001",
+        strength=Strength.PROMISED,
+        statement="A single active consumer that timed out while it held another message, which has not, and whose"
+        " client then settles what timed out, is served beside the one that has followed it.",
+        source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} leaves it among the consumers while it holds"
+        " something, and activates the next one; complete_and_checkout, maybe_untimeout have it be up again there",
+        dialects=_DIALECTS,
+        versions=_MENDED,
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=SETTLING,
+        arms=_recovers_beside_active,
+    ),
+    Window(
+        name="next-deadline-forgotten",
+        requirement="TIMEOUT-021",
+        strength=Strength.PROMISED,
+        statement="When a deadline is over, whether its delivery was settled or not, the next one of the queue may be"
+        " forgotten: nothing happens when it has passed, until something else happens to the queue.",
+        source="rabbit_fifo:handle_aux eval: no timer is set if the last one was for this very millisecond"
+        " (LastConTimeout0 < Ts), and the next deadline is not earlier",
+        dialects=_DIALECTS,
+        by_chance=True,
+        spoils=SERVICE | {Part.CANCEL, Part.CHANNEL_CLOSE},
+        kinds=_EVENTS,
+        arms=_may_forget_next,
+        explains=lambda broker, it: it.shape is Shape.MISSING,
+    ),
+    Window(
+        name="timeout-told-again",
+        requirement="TIMEOUT-008",
+        strength=Strength.PROMISED,
+        statement="A client that was told that its consumer is cancelled is told so once more when another delivery of"
+        " the consumer times out, and when its queue is deleted.",
+        source="rabbit_channel:handle_queue_actions released, handle_eol: the tag is still in consumer_mapping",
+        dialects=_DIALECTS,
+        versions=_MENDED,
+        by_chance=True,
+        spoils=frozenset({Part.CANCEL}),
+        kinds=_EVENTS,
+        arms=_times_out,
+        explains=lambda broker, it: it.shape is Shape.UNEXPECTED,
+    ),
+    Window(
+        name="late-settlement-settles-for-next-consumer",
+        requirement="TIMEOUT-019",
+        strength=Strength.PROMISED,
+        statement="When a consumer has timed out and was cancelled, and another one was made with its tag, to settle a"
+        " delivery of the first settles the delivery of the second that has the same number: the message is lost.",
+        source="rabbit_channel settles by queue name, consumer tag and number; rabbit_fifo_client:settle looks up the"
+        " consumer's key by the tag; rabbit_fifo counts anew for each consumer (next_msg_id)",
+        dialects=_DIALECTS,
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=SETTLING,
+        arms=_settles_late_beside,
+    ),
+    Window(
+        name="timeout-after-cancel-closes-channel",
+        requirement="TIMEOUT-011",
+        strength=Strength.PROMISED,
+        statement="When the client has cancelled its consumer, or the broker has forgotten one whose time was up, and"
+        " the client holds a delivery of it until its time is up, its channel is closed, with the capability"
+        " consumer_cancel_notify as without.",
+        source="rabbit_channel:handle_queue_actions released, where the tag is none of consumer_mapping",
+        dialects=_DIALECTS,
+        by_chance=True,
+        spoils=frozenset({Part.CHANNEL_CLOSE}),
+        kinds=_EVENTS,
+        arms=_times_out_of_cancelled,
+    ),
+    Window(
+        name="timed-out-tag-stays-in-use",
+        requirement="TIMEOUT-030",
+        strength=Strength.CONVENTIONAL,
+        statement="The tag of a consumer whose client was told by basic.cancel that it has timed out is still in use:"
+        " to consume with it again closes the connection (530).",
+        source="rabbit_channel:handle_queue_actions released, which leaves consumer_mapping as it is",
+        dialects=_DIALECTS,
+        versions=_MENDED,
+        by_chance=True,
+        spoils=frozenset({Part.CONNECTION_CLOSE}),
+        kinds=("basic.consume",),
+        arms=_uses_tag_of_timed_out,
+        is_brief=True,
+    ),
+    Window(
+        name="timed-out-channel-closed-again",
+        requirement="CHAN-005",
+        strength=Strength.PROMISED,
+        statement="A channel that is closed because a delivery was not settled in time is closed again until the client"
+        " has answered: with every tick, and from 4.3 on whenever something further of it times out.",
+        source="rabbit_channel:handle_info tick, and handle_queue_actions released, which do not ask whether the"
+        " channel is closing",
+        dialects=ALL_DIALECTS,
+        by_chance=True,
+        spoils=frozenset({Part.CHANNEL_CLOSE}),
+        kinds=_EVENTS,
+        arms=_times_out,
+        explains=lambda broker, it: it.shape is Shape.UNEXPECTED,
+    ),
+)
