@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
-from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival
@@ -24,7 +23,7 @@ from amqpspec.model.outputs.late_deliveries import ends_unseen
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
-from amqpspec.model.protocol.methods import Method, TraceEvent
+from amqpspec.model.protocol.methods import Method, OperatorAction, TraceEvent
 from amqpspec.model.rules.basic.cancel import crossing_of
 
 # ---------------------------------------------------------------------------------- consume-ok, from queue to channel
@@ -118,20 +117,26 @@ def _is_behind_channel_close(broker: Broker, difference: Difference) -> bool:
     channel = broker.channels.get(difference.channel)
     if channel is None or difference.shape is not Shape.UNEXPECTED:
         return False
-    return channel.state is ChannelState.CLOSING and not ends_unseen(broker, channel)
+    if channel.state is not ChannelState.CLOSING or ends_unseen(broker, channel):
+        return False
+    event = difference.event
+    tag = event.arguments.get("consumer_tag", "") if event is not None else ""
+    return tag in channel.ended_consumers or any(lost.consumer.tag == tag for lost in channel.lost)
 
 
 def _overtakes_deliveries(broker: Broker, difference: Difference) -> bool:
     if difference.frame != "basic.get-ok" or difference.shape is not Shape.UNEXPECTED:
         return False
     queue = broker.queues.get(difference.queue or "")
-    return queue is not None and any(consumer.channel == difference.channel for consumer in queue.consumers)
+    own = (each for each in queue.consumers if each.channel == difference.channel) if queue is not None else ()
+    return any(map(broker.has_room, own))
 
 
-def _ends_with_virtual_host(broker: Broker, difference: Difference) -> bool:
-    connection = broker.connections.get(difference.channel[0])
-    is_over = connection is not None and connection.state is not ConnectionState.OPEN
-    return is_over and difference.shape is Shape.MISSING and False in broker.vhosts.values()
+def _ends_streams_of_virtual_host(broker: Broker, action: OperatorAction) -> Scope | None:
+    name = action.arguments.get("virtual_host", "")
+    streams = [each for each in broker.queues.values() if each.vhost == name and each.type is QueueType.STREAM]
+    channels = frozenset(consumer.channel for queue in streams for consumer in queue.consumers)
+    return Scope(channels=channels) if channels else None
 
 
 def _reads_stream_already(broker: Broker, method: Method) -> Scope | None:
@@ -161,7 +166,6 @@ CROSSINGS: tuple[Window, ...] = (
         " meanwhile the channel crashes, and the connection closes with 541.",
         source="v4.0.5 rabbit_channel:consumer_monitor, maps:get of a tag that basic.cancel has removed",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
-        by_chance=True,
         spoils=CRASH,
         kinds=("basic.cancel",),
         arms=_cancels_before_consume_ok,
@@ -174,11 +178,11 @@ CROSSINGS: tuple[Window, ...] = (
         " queue: the connection closes with 541.",
         source="v4.3.5 rabbit_channel:cancel_consumer/4, gb_sets:delete of a tag that consume-ok has not noted yet",
         dialects=("rabbitmq-4.3",),
-        by_chance=True,
         spoils=CRASH,
         kinds=("basic.cancel",),
         arms=_cancels_beside,
         explains=lambda broker, it: it.part is not Part.REPLY,
+        shows_at_once=True,
     ),
     Window(
         name="consume-ok-dropped",
@@ -191,6 +195,7 @@ CROSSINGS: tuple[Window, ...] = (
         spoils=SERVICE | {Part.REPLY},
         kinds=("basic.cancel",),
         arms=_cancels_before_consume_ok,
+        shows_at_once=True,
     ),
     Window(
         name="reused-tag-before-consume-ok-breaks",
@@ -200,7 +205,6 @@ CROSSINGS: tuple[Window, ...] = (
         " noted twice, the channel crashes, and the connection closes with 541.",
         source="rabbit_channel:consumer_monitor, gb_sets:insert of a tag that is there already",
         dialects=("rabbitmq-4.3",),
-        by_chance=True,
         spoils=CRASH,
         kinds=("basic.consume",),
         arms=_consumes_before_consume_ok_of_tag,
@@ -233,7 +237,7 @@ CROSSINGS: tuple[Window, ...] = (
         spoils=CRASH,
         kinds=("basic.cancel",),
         arms=_cancels_at_deleted,
-        is_brief=True,
+        shows_at_once=True,
     ),
     Window(
         name="publish-crossing-deletion-breaks",
@@ -310,7 +314,9 @@ CROSSINGS: tuple[Window, ...] = (
         dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=frozenset({Part.CANCEL}),
-        explains=_ends_with_virtual_host,
+        kinds=("operator.delete-vhost",),
+        arms=_ends_streams_of_virtual_host,
+        explains=lambda broker, it: it.shape is Shape.MISSING,
     ),
     Window(
         name="stream-serves-before-consume-ok",
@@ -325,7 +331,7 @@ CROSSINGS: tuple[Window, ...] = (
         spoils=frozenset({Part.DELIVERY}),
         kinds=("basic.consume",),
         arms=_reads_stream_already,
-        explains=lambda broker, it: it.requirement == "CONSUME-001",
+        explains=lambda broker, it: it.shape is Shape.UNEXPECTED,
         is_brief=True,
     ),
     Window(
@@ -339,6 +345,6 @@ CROSSINGS: tuple[Window, ...] = (
         spoils=CRASH,
         kinds=("frame.body",),
         arms=_sends_too_long_body,
-        is_brief=True,
+        shows_at_once=True,
     ),
 )

@@ -135,7 +135,6 @@ LIMITS: tuple[Window, ...] = (
         source="v3.10.9 rabbit_fifo:return gives credit for all that is returned, and rabbit_fifo:complete gave it"
         " before for what exceeded the limit",
         dialects=("rabbitmq-3",),
-        by_chance=True,
         spoils=SERVICE,
         kinds=(*REFUSALS, *RECOVERIES, "tx.commit"),
         arms=_gives_back_beyond,

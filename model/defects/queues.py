@@ -89,7 +89,6 @@ QUEUES: tuple[Window, ...] = (
         source="v4.3.5 rabbit_fifo:maybe_enqueue, Size = MetaSize + BodySize of mc:size; guide: queue length limit,"
         " 'ignoring message properties and any overheads'",
         dialects=("rabbitmq-4.3",),
-        by_chance=True,
         spoils=SERVICE | {Part.CONFIRM},
         kinds=("queue.declare",),
         arms=_limits_octets,
@@ -101,7 +100,6 @@ QUEUES: tuple[Window, ...] = (
         statement="Of what a quorum queue drops at one time for its limit, the latest is dead-lettered first.",
         source="v4.0.5 rabbit_fifo:drop_head, DlxEffects ++ Effects; release notes of 4.2.1 and 4.3.0",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
-        by_chance=True,
         spoils=frozenset({Part.DELIVERY}),
         kinds=("queue.declare",),
         arms=_drops_letters,
@@ -117,7 +115,6 @@ QUEUES: tuple[Window, ...] = (
         source="rabbit_amqqueue_process:deliver_or_enqueue looks at what is in front only when it is alone, and fetch"
         " takes a message before it looks",
         dialects=ALL_DIALECTS,
-        by_chance=True,
         spoils=SERVICE,
         kinds=("queue.declare",),
         arms=_has_priorities,
@@ -134,6 +131,7 @@ QUEUES: tuple[Window, ...] = (
         spoils=SERVICE | {Part.REPLY, Part.CHANNEL_CLOSE},
         kinds=("basic.consume",),
         arms=_consumes_exclusively_beside,
+        shows_at_once=True,
     ),
     Window(
         name="stream-takes-no-dead-letters",
@@ -154,7 +152,6 @@ QUEUES: tuple[Window, ...] = (
         " binding's, so no two are equal.",
         source="mc_amqpl:routing_value multiplies by 1000; rabbit_exchange_type_headers takes the argument as it is",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
-        by_chance=True,
         spoils=SERVICE | {Part.CONFIRM},
         kinds=("basic.publish",),
         arms=_routes_by_time_stamp,

@@ -174,7 +174,6 @@ REUSED_NAMES: tuple[Window, ...] = (
         " numbers that it does not have a classic queue forgets some when it counts against limits.",
         source=_SOURCE,
         dialects=ALL_DIALECTS,
-        by_chance=True,
         spoils=SERVICE | {Part.CONFIRM},
         kinds=SETTLING,
         arms=_settles_in_next,
@@ -191,7 +190,7 @@ REUSED_NAMES: tuple[Window, ...] = (
         spoils=CRASH,
         kinds=(*REFUSALS, *RECOVERIES, "tx.commit"),
         arms=_settles_at_stream,
-        is_brief=True,
+        shows_at_once=True,
     ),
     Window(
         name="stale-queue-type",
@@ -205,6 +204,7 @@ REUSED_NAMES: tuple[Window, ...] = (
         spoils=CRASH | {Part.CONFIRM},
         kinds=("basic.publish", "basic.get", "basic.consume", "tx.commit"),
         arms=_uses_name_of_other_type,
+        shows_at_once=True,
     ),
     Window(
         name="next-queue-keeps-tag",

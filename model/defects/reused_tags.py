@@ -83,7 +83,6 @@ REUSED_TAGS: tuple[Window, ...] = (
         " tag be handed more than its limit.",
         source="rabbit_limiter:ack_from_queue, rabbit_stream_queue:settle (credit goes to whoever has the tag)",
         dialects=ALL_DIALECTS,
-        by_chance=True,
         spoils=SERVICE,
         kinds=("basic.consume",),
         arms=_reuses_tag_with_credit,
@@ -111,7 +110,6 @@ REUSED_TAGS: tuple[Window, ...] = (
         " and is handed nothing, and nobody else is.",
         source="rabbit_fifo:activate_next_consumer keeps the status of the existing consumer, which is cancelled",
         dialects=ALL_DIALECTS,
-        by_chance=True,
         spoils=SERVICE,
         kinds=("basic.consume",),
         arms=_reuses_tag_beside_active,
@@ -179,7 +177,6 @@ REUSED_TAGS: tuple[Window, ...] = (
         source="3.10.8 rabbit_fifo_client:handle_delivery takes what the former consumer holds for missing;"
         " rabbit_channel:handle_deliver0, function_clause; v3.10.9 checkout is told where the consumer's numbers begin",
         dialects=("rabbitmq-3",),
-        by_chance=True,
         spoils=CRASH,
         kinds=("basic.consume",),
         arms=_reuses_tag_at_quorum_queue,
@@ -209,5 +206,6 @@ REUSED_TAGS: tuple[Window, ...] = (
         spoils=CRASH,
         kinds=("basic.consume",),
         arms=_uses_tag_of_reply_consumer,
+        shows_at_once=True,
     ),
 )

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import TimedOut, Unacknowledged
+from amqpspec.model.broker.channels import ChannelState, TimedOut, Unacknowledged
 from amqpspec.model.broker.internal_events import DeliveryTimeout, OverdueTimeout
 from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.defects.situations import ALL_DIALECTS, RECOVERIES, REFUSALS, SETTLING, named_consumer
-from amqpspec.model.judging.windows import SERVICE, Part, Scope, Window, of_channel, of_queues
+from amqpspec.model.judging.windows import SERVICE, Difference, Part, Scope, Window, of_channel, of_queues
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.promises.versions import versions
@@ -79,6 +79,21 @@ def _settles_late_beside(broker: Broker, method: Method) -> Scope | None:
         if any(other is not None and other is not former and other.tag == former.tag for other in others):
             return of_queues(broker, [old.queue], channel.key)
     return None
+
+
+def _is_told_again(broker: Broker, difference: Difference) -> bool:
+    """Is the client told that a consumer is cancelled which has timed out, or is gone?"""
+    if difference.event is None or difference.shape is not Shape.UNEXPECTED:
+        return False
+    channel = broker.channels.get(difference.channel)
+    consumer = channel.consumers.get(difference.event.arguments["consumer_tag"]) if channel is not None else None
+    return consumer is None or consumer.timed_out > 0
+
+
+def _is_closed_again(broker: Broker, difference: Difference) -> bool:
+    channel = broker.channels.get(difference.channel)
+    is_closed = channel is not None and channel.state is not ChannelState.OPEN
+    return is_closed and difference.shape is Shape.UNEXPECTED
 
 
 def _uses_tag_of_timed_out(broker: Broker, method: Method) -> Scope | None:
@@ -172,11 +187,10 @@ TIMEOUTS: tuple[Window, ...] = (
         source="rabbit_channel:handle_queue_actions released, handle_eol: the tag is still in consumer_mapping",
         dialects=_DIALECTS,
         versions=_MENDED,
-        by_chance=True,
         spoils=frozenset({Part.CANCEL}),
         kinds=_EVENTS,
         arms=_times_out,
-        explains=lambda broker, it: it.shape is Shape.UNEXPECTED,
+        explains=_is_told_again,
     ),
     Window(
         name="late-settlement-settles-for-next-consumer",
@@ -201,7 +215,6 @@ TIMEOUTS: tuple[Window, ...] = (
         " consumer_cancel_notify as without.",
         source="rabbit_channel:handle_queue_actions released, where the tag is none of consumer_mapping",
         dialects=_DIALECTS,
-        by_chance=True,
         spoils=frozenset({Part.CHANNEL_CLOSE}),
         kinds=_EVENTS,
         arms=_times_out_of_cancelled,
@@ -215,11 +228,10 @@ TIMEOUTS: tuple[Window, ...] = (
         source="rabbit_channel:handle_queue_actions released, which leaves consumer_mapping as it is",
         dialects=_DIALECTS,
         versions=_MENDED,
-        by_chance=True,
         spoils=frozenset({Part.CONNECTION_CLOSE}),
         kinds=("basic.consume",),
         arms=_uses_tag_of_timed_out,
-        is_brief=True,
+        shows_at_once=True,
     ),
     Window(
         name="timed-out-channel-closed-again",
@@ -234,6 +246,6 @@ TIMEOUTS: tuple[Window, ...] = (
         spoils=frozenset({Part.CHANNEL_CLOSE}),
         kinds=_EVENTS,
         arms=_times_out,
-        explains=lambda broker, it: it.shape is Shape.UNEXPECTED,
+        explains=_is_closed_again,
     ),
 )

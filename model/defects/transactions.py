@@ -53,7 +53,7 @@ TRANSACTIONS: tuple[Window, ...] = (
         spoils=SERVICE | {Part.REPLY, Part.CHANNEL_CLOSE},
         kinds=("tx.commit",),
         arms=_publishes_to_refusing_quorum_queue,
-        is_brief=True,
+        shows_at_once=True,
     ),
     Window(
         name="transaction-replies-at-once",
@@ -65,6 +65,6 @@ TRANSACTIONS: tuple[Window, ...] = (
         spoils=frozenset({Part.DELIVERY, Part.CONTENT}),
         kinds=("basic.publish",),
         arms=_replies,
-        is_brief=True,
+        shows_at_once=True,
     ),
 )

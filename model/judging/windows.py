@@ -149,6 +149,8 @@ class Window(KnownDefect):
     explains: Callable[[Broker, Difference], bool] = lambda broker, difference: True
     #: it is over when the broker is at rest
     is_brief: bool = False
+    #: it shows before the broker is at rest, or not at all: then the broker does not have it
+    shows_at_once: bool = False
 
 
 @dataclass(slots=True)
@@ -174,9 +176,12 @@ class ArmedWindows:
                 self.were_armed.add(window.name)
 
     def come_to_rest(self) -> set[str]:
-        """Nothing is under way any more: names of those that are over, and would have shown by now."""
-        over = [window for window in self.windows if window.is_brief and self.armed.pop(window.name, set())]
-        return {window.name for window in over if not window.by_chance}
+        """Nothing is under way any more: names of those that would have shown by now."""
+        armed = [window for window in self.windows if window.name in self.armed]
+        for window in armed:
+            if window.is_brief or window.shows_at_once:
+                del self.armed[window.name]
+        return {window.name for window in armed if window.shows_at_once}
 
     def explaining(self, broker: Broker, difference: Difference) -> Window | None:
         """The window that the difference lies in: of several one that had to be armed, and of the requirement that it
