@@ -34,7 +34,12 @@ class DefectEntry:
 
     @property
     def in_this_run(self) -> str:
-        """What the run says of it."""
+        """What the run says of it, and in how many sequences it may have hidden something else."""
+        many = self.outcome.window_open
+        return self._standing + (f"; may have spoiled {plural(many, 'sequence')}" if many else "")
+
+    @property
+    def _standing(self) -> str:
         seen, refuted = self.outcome.seen, self.outcome.refuted
         match self.outcome.standing:
             case Standing.SEEN:

@@ -98,6 +98,7 @@ def _defect(entry: DefectEntry) -> dict[str, Any]:
         "standing": str(outcome.standing),
         "sequences": outcome.seen,
         "not_seen_in": outcome.refuted,
+        "window_open_in": outcome.window_open,
     }
 
 

@@ -31,6 +31,7 @@ from amqpspec.conformance.search.topology import TOPOLOGY, TopologyActions
 from amqpspec.conformance.search.traffic import TRAFFIC
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.conformance.verdicts.causes import Argument, without
+from amqpspec.model.defects.known_defects import followed
 from amqpspec.model.promises.choices import ConsumerTimeouts, Dialect
 
 
@@ -83,6 +84,9 @@ def themes(dialect: Dialect, chosen: tuple[str, ...]) -> st.SearchStrategy[Theme
     return st.sampled_from([theme for theme in themes_for(dialect, chosen) for _ in range(theme.share)])
 
 
+#: One sequence of ten comes into the windows of known defects (`model.judging.windows`) as chance has it.
+_ONE_OF_TEN = st.integers(0, 9)
+
 #: Rules about frames between a publish and its content.
 _BEFORE_THE_CONTENT = frozenset({"CHAN-012", "CHAN-013", "CHAN-014"})
 
@@ -134,6 +138,8 @@ class CommandSearch(
     def __init__(self) -> None:
         super().__init__()
         self.plan = Plan(self.dialect)
+        #: it comes into no situation in which a known defect may spoil the rest
+        self.keeps_out_of_windows = False
         self.commands: list[Command] = []
         self.theme_waits = False
 
@@ -141,6 +147,7 @@ class CommandSearch(
     def begin(self, data: st.DataObject) -> None:
         draw = _draw_from(data)
         theme = draw(themes(self.dialect, self.chosen_themes))
+        self.keeps_out_of_windows = draw(_ONE_OF_TEN) > 0
         self.theme_waits = theme.waits
         self.actions = st.sampled_from([action for action, weight in theme.actions.items() for _ in range(weight)])
         for queue in QUEUES if theme.kinds else ():
@@ -163,6 +170,8 @@ class CommandSearch(
             if not self.dialect.extensions:
                 command = judgeable(command, self.plan)
             if self.avoided and self._is_avoided(command):
+                return
+            if self.keeps_out_of_windows and self.plan.arms(command, followed(self.dialect.name).windows):
                 return
             self.plan.carry_out(command)
             self.commands.append(command)

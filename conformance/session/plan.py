@@ -20,6 +20,7 @@ from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.internal_events import Input
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.reply_addresses import ADDRESS
+from amqpspec.model.judging.windows import Window
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.choices import Dialect
@@ -70,16 +71,18 @@ class Plan:
         channel = self.channel(command.connection, command.channel)
         if command.channel and channel is None and not command.as_it_stands and command.method != "channel.open":
             self._process(Method(command.connection, command.channel, "channel.open", {}, sent=True))
-        self._process(
-            event_of(
-                command.connection,
-                command.channel,
-                command.method,
-                self._with_address(command.arguments),
-                sent=True,
-                content=command.content,
-            )
+        self._process(self._event(command))
+
+    def _event(self, command: Command) -> TraceEvent:
+        event = event_of(
+            command.connection,
+            command.channel,
+            command.method,
+            self._with_address(command.arguments),
+            sent=True,
+            content=command.content,
         )
+        return replace(event, time=self._now)
 
     def comes_under(self, command: Command, rules: Collection[str]) -> bool:
         """Would one of these rules make a difference, or be blamed, were the command carried out now?"""
@@ -90,6 +93,11 @@ class Plan:
         exercised, blamed = self.broker.bookkeeping.exercised, self.broker.bookkeeping.reason
         self.broker, self._now, self.reply_address = kept
         return blamed in rules or any(exercised[rule] > self.broker.bookkeeping.exercised[rule] for rule in rules)
+
+    def arms(self, command: Command, windows: Iterable[Window]) -> bool:
+        """Would a known defect come in by the command, and may spoil something from then on?"""
+        own = [window for window in windows if command.method in window.kinds]
+        return bool(own) and any(window.arms(self.broker, self._event(command)) is not None for window in own)
 
     def _with_address(self, arguments: Table) -> Table:
         address = self.reply_address

@@ -130,6 +130,7 @@ class SequenceJudge:
             reason=reason,
             frames=self._frames,
             refuted=tuple(sorted(acceptor.refuted)),
+            windows=tuple(sorted(acceptor.windows)),
             measurements=tuple(acceptor.measurements),
             repeats=self._start.get("repeats"),
             version=judged_version(

@@ -56,6 +56,8 @@ class SequenceJudgement:
     reason: str | None
     frames: int
     refuted: tuple[str, ...] = ()
+    #: known defects that may have spoiled something in it (`model.judging.windows`), by their names
+    windows: tuple[str, ...] = ()
     #: how late the broker was with what it did by itself
     measurements: tuple[Measurement, ...] = ()
     #: the sequence that this one repeats or shortens, to learn more of a failure: it belongs to no count

@@ -6,7 +6,7 @@ against the promise, and against the broker as it is known. The gate decides by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -29,11 +29,14 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DefectOutcome:
-    """A known defect in a run: the sequences that showed it, and those that would have and did not."""
+    """A known defect in a run: the sequences that showed it, those that would have and did not, and those in which it
+    may have spoiled something (`model.judging.windows`), so that what it can spoil was not tested there.
+    """
 
     name: str
     seen: int
     refuted: int
+    window_open: int = 0
 
     @property
     def standing(self) -> Standing:
@@ -65,16 +68,3 @@ def defects_tested(
     return {
         defect.name: tested[defect.name] for defect in known_defects(dialect, version) if defect.name in tested
     }
-
-
-def defect_outcomes(
-    tested: Mapping[tuple[str, bool], int], dialect: str, version: Version | None = None
-) -> tuple[DefectOutcome, ...]:
-    """One for each known defect of the version. `tested`: in how many sequences it was seen, and was not.
-
-    `version` None: of the dialect.
-    """
-    return tuple(
-        DefectOutcome(defect.name, tested.get((defect.name, True), 0), tested.get((defect.name, False), 0))
-        for defect in known_defects(dialect, version)
-    )

@@ -9,9 +9,22 @@ from dataclasses import astuple, replace
 from amqpspec.conformance.verdicts.ended_by import failure_behind
 from amqpspec.conformance.verdicts.grounds import why_not, without_ground
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, SequenceJudgement
-from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome, defect_outcomes
-from amqpspec.conformance.verdicts.tally import DEFECT, FAILURE, REPEATED, SEEN, TOTAL, VERDICT, Part, Tally, reason_of
+from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome
+from amqpspec.conformance.verdicts.tally import (
+    DEFECT,
+    FAILURE,
+    OPEN,
+    REFUTED,
+    REPEATED,
+    SEEN,
+    TOTAL,
+    VERDICT,
+    Part,
+    Tally,
+    reason_of,
+)
 from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.defects.known_defects import known_defects
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.verdict import Verdict, worst
 from amqpspec.model.promises.versions import Version
@@ -102,10 +115,13 @@ class RunTally:
 
     def defects(self, dialect: str, version: Version | None = None) -> tuple[DefectOutcome, ...]:
         """What became of the known defects that are known of a dialect, and of that version of its brokers."""
-        tested: Counter[tuple[str, bool]] = Counter()
+        found: Counter[tuple[str, str]] = Counter()
         for part in self._of(DEFECT):
-            tested[part.name, part.as_known == SEEN] += part.sequences
-        return defect_outcomes(tested, dialect, version)
+            found[part.name, part.as_known] += part.sequences
+        return tuple(
+            DefectOutcome(each.name, found[each.name, SEEN], found[each.name, REFUTED], found[each.name, OPEN])
+            for each in known_defects(dialect, version)
+        )
 
     def verdict(self, id: str) -> Verdict | None:
         """The verdict of a requirement over the sequences so far; None if no sequence concerned it.

@@ -27,7 +27,7 @@ NOT_FIXED = "not_fixed"
 #: What `Part.name` is of a total of sequences that only repeat or shorten others.
 REPEATED = "repeated"
 #: What `Part.as_known` is of known defects, and of measurements.
-SEEN, REFUTED = "seen", "refuted"
+SEEN, REFUTED, OPEN = "seen", "refuted", "open"
 #: What `Part.as_known` is of a failure explained by a defect that is known of the target's version; else "".
 OWN = "own"
 EXPECTED, UNEXPECTED = "expected", "unexpected"
@@ -42,9 +42,10 @@ class Part:
 
     `name` is the verdict, the failure's identity, the known defect's name, the milliseconds by which something was
     late, or of a total whether the sequences only repeated others. `as_known` is the second verdict, whether the known
-    defect was "seen" or "refuted", or the lateness "expected" or "unexpected". `sequences` is a number of measurements
-    for these. A failure's `as_known` is "own" where a known defect of the target's version explains it. `example` and
-    `text` go together: the sequence whose name is the first, and its failure (JSON) or reason.
+    defect was "seen" or "refuted" or its window "open", or the lateness "expected" or "unexpected". `sequences` is a
+    number of measurements for these. A failure's `as_known` is "own" where a known defect of the target's version
+    explains it. `example` and `text` go together: the sequence whose name is the first, and its failure (JSON) or
+    reason.
     """
 
     kind: str
@@ -112,6 +113,8 @@ class Tally:
             judgement.failures, judgement.refuted, dialect, judgement.version
         ).items():
             self._merge(part(DEFECT, "", name, "", SEEN if seen else REFUTED))
+        for name in judgement.windows:
+            self._merge(part(DEFECT, "", name, "", OPEN))
         for measured in judgement.measurements:
             outcome = EXPECTED if measured.is_expected else UNEXPECTED
             self._merge(part(MEASUREMENT, "", str(round(measured.most * 1000)), "", outcome))

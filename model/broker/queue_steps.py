@@ -302,7 +302,7 @@ class QueueSteps(BrokerState):
         if not arguments["consumer_count"] and queue.present_consumers:
             return  # what does not count those who are there says nothing of who is gone
         holders = self.holders(queue) if queue.type is QueueType.QUORUM else 0  # whom such a queue may count as well
-        if arguments["consumer_count"] <= len(queue.present_consumers) + holders:
+        if arguments["consumer_count"] <= len(queue.consumers) + holders:
             queue.still_counted = 0
             if queue.dropping and (self.bookkeeping.counting or arguments["message_count"] > len(queue.messages)):
                 return  # what came has driven out as much as it brought, or is still to come; a barrier goes by this

@@ -10,7 +10,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.limits import gets_under_way
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, named_queue, settled
-from amqpspec.model.judging.windows import SERVICE, Scope, Window, of_channel
+from amqpspec.model.judging.windows import CRASH, SERVICE, Scope, Window, of_channel
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
@@ -86,7 +86,7 @@ LIMITS: tuple[Window, ...] = (
         source="rabbit_channel:handle_method basic.qos, global = false: rabbit_limiter:unlimit_prefetch",
         dialects=_WITH_LIMITER,
         by_chance=True,
-        spoils=SERVICE,
+        spoils=CRASH,  # a stream, which bears no limit of the channel, can be consumed from then
         kinds=("basic.qos",),
         arms=_lifts,
     ),

@@ -60,8 +60,13 @@ def _consumes_exclusively_beside(broker: Broker, method: Method) -> Scope | None
 
 
 def _gets_dead_letters(broker: Broker, difference: Difference) -> bool:
+    """Is it about a stream that has got some, or about a queue that may send some to a stream?"""
     queue = broker.queues.get(difference.queue or "")
-    return queue is not None and queue.type is QueueType.STREAM and any(message.deaths for message in queue.log)
+    if queue is None:
+        return False
+    if queue.type is QueueType.STREAM:
+        return any(message.deaths for message in queue.log)
+    return EXCHANGE in queue.arguments and any(each.type is QueueType.STREAM for each in broker.queues.values())
 
 
 def _routes_by_time_stamp(broker: Broker, method: Method) -> Scope | None:

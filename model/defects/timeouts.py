@@ -48,12 +48,6 @@ def _times_out(broker: Broker, event: DeliveryTimeout) -> Scope | None:
     return None if found is None else of_queues(broker, [found[1].queue], found[0].key)
 
 
-def _may_forget_next(broker: Broker, event: DeliveryTimeout) -> Scope | None:
-    """The queue has several deadlines, or had."""
-    found = doubted_delivery(broker, event)
-    return _times_out(broker, event) if found is not None and found[1].queue.deadlines > 1 else None
-
-
 def _times_out_of_cancelled(broker: Broker, event: DeliveryTimeout) -> Scope | None:
     """The consumer was cancelled by the client, or is one that the broker may have forgotten."""
     found = doubted_delivery(broker, event)
@@ -79,6 +73,14 @@ def _settles_late_beside(broker: Broker, method: Method) -> Scope | None:
         if any(other is not None and other is not former and other.tag == former.tag for other in others):
             return of_queues(broker, [old.queue], channel.key)
     return None
+
+
+def _may_be_forgotten(broker: Broker, difference: Difference) -> bool:
+    """Does something not come about of a queue that has several deadlines, or had?"""
+    of_several = [queue for queue in broker.queues.values() if queue.deadlines > 1]
+    is_concerned = any(difference.queue in (None, queue.name) for queue in of_several)
+    is_of_time = difference.part in (Part.CANCEL, Part.CHANNEL_CLOSE) or difference.requirement.startswith("TIMEOUT")
+    return difference.shape is Shape.MISSING and is_concerned and is_of_time
 
 
 def _is_told_again(broker: Broker, difference: Difference) -> bool:
@@ -174,9 +176,7 @@ TIMEOUTS: tuple[Window, ...] = (
         dialects=_DIALECTS,
         by_chance=True,
         spoils=SERVICE | {Part.CANCEL, Part.CHANNEL_CLOSE},
-        kinds=_EVENTS,
-        arms=_may_forget_next,
-        explains=lambda broker, it: it.shape is Shape.MISSING,
+        explains=_may_be_forgotten,
     ),
     Window(
         name="timeout-told-again",

@@ -50,8 +50,8 @@ class Part(Enum):
 
 #: What a queue does that has gone wrong.
 SERVICE = frozenset({Part.DELIVERY, Part.CONTENT, Part.COUNT})
-#: What comes of a process of the broker that crashes over a channel: it ends with its connection, in place of an answer,
-#: and what the connection holds goes to others, which may be seen first.
+#: What comes of a process that crashes over a channel: it ends with its connection, in place of an answer, and what the
+#: connection holds goes to others, which may be seen first.
 CRASH = SERVICE | {Part.CONNECTION_CLOSE, Part.CHANNEL_CLOSE, Part.REPLY}
 
 _PARTS = {

@@ -11,7 +11,7 @@ COUNTING_SECONDS = 0.25
 
 
 def is_late_and_empty(broker: Broker, declare_ok: TraceEvent) -> bool:
-    """Does the answer say of a quorum queue that it has nothing, and came so late that the queue may not have said it?"""
+    """Does the answer say of a quorum queue that it has nothing, so late that the queue may not have said it?"""
     queue = broker.queues.get(declare_ok.arguments.get("queue", ""))
     if queue is None or queue.type is not QueueType.QUORUM:
         return False

@@ -167,8 +167,8 @@ def _dead_letter(
 ) -> tuple[tuple[Queue, Message], ...]:
     """Publish the message to the queue's dead-letter exchange, if it has one. Gives what comes of it, and where.
 
-    `holder`: the channel that gave it up, if one did and is there. `chain` as for `_put`. Its headers (DLX-001, DLX-002, DLX-003, DLX-006) are made by
-    `model.broker.dead_letter_headers`.
+    `holder`: the channel that gave it up, if one did and is there. `chain` as for `_put`. Its headers (DLX-001,
+    DLX-002, DLX-003, DLX-006) are made by `model.broker.dead_letter_headers`.
     """
     name = queue.arguments.get(EXCHANGE)
     if name is None or not broker.dialect.extensions or queue.deleted:

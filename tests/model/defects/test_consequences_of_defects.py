@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from amqpspec.model.defects.delivery_numbers import settled_for_queue, told_as
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, HOOKS
 
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.copying import copy_broker
-from amqpspec.model.defects.delivery_numbers import settled_for_queue, told_as
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, HOOKS
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.queue_types import QueueType

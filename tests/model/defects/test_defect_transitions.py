@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from amqpspec.model.defects.channel_limiter import limiter_of
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, HOOKS, acceptor_for, defects_of
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import parse_command
@@ -14,8 +16,6 @@ from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.broker.internal_events import DeliveryTimeout, Input, OverdueTimeout
-from amqpspec.model.defects.channel_limiter import limiter_of
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, HOOKS, acceptor_for, defects_of
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from amqpspec.model.defects.consumers_of_ended_queues import untold_of
+from amqpspec.model.defects.delivery_numbers import NumbersMemory, number_of
+from amqpspec.model.defects.exclusive_queues import ExclusiveQueuesMemory
+from amqpspec.model.defects.transitions import HOOKS
 
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.defects import consumers_of_ended_queues, delivery_numbers, queue_types_by_name
-from amqpspec.model.defects.consumers_of_ended_queues import untold_of
-from amqpspec.model.defects.delivery_numbers import NumbersMemory, number_of
-from amqpspec.model.defects.exclusive_queues import ExclusiveQueuesMemory
-from amqpspec.model.defects.transitions import HOOKS
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.rules.inputs import process
 from tests.model.defects.test_defect_transitions import input_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from amqpspec.model.defects.header_values import TIME_STAMP_DEFECTS
 
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.plan import Plan
-from amqpspec.model.defects.header_values import TIME_STAMP_DEFECTS
 from amqpspec.model.promises.dialects import dialect_named
 from tests.model.defects.test_defect_transitions import HOOKS, input_of
 

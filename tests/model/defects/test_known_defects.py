@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
+from amqpspec.model.defects.wrong_outputs import MISSING_OUTPUTS, OUTPUT_DEFECTS
 
 import amqpspec.model
 from amqpspec.model.defects.known_defects import (
@@ -16,8 +18,6 @@ from amqpspec.model.defects.known_defects import (
     known_defects,
     strength_of,
 )
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
-from amqpspec.model.defects.wrong_outputs import MISSING_OUTPUTS, OUTPUT_DEFECTS
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from amqpspec.model.defects.no_dead_letters import makes_no_dead_letters
 
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.copying import copy_broker
-from amqpspec.model.defects.no_dead_letters import makes_no_dead_letters
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.rules.inputs import process
 from tests.model.defects.test_defect_transitions import input_of

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import reduce
 
 import pytest
+from amqpspec.model.broker.hooks import Hooks, arm
+from amqpspec.model.defects.transitions import GUESTS, HOOKS
 
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint
-from amqpspec.model.broker.hooks import Hooks, arm
 from amqpspec.model.defects import channel_limiter, resumed_consumers
-from amqpspec.model.defects.transitions import GUESTS, HOOKS
 from amqpspec.model.promises.dialects import dialect_named
 
 AWAKE = reduce(Hooks.with_awake, (guest.name for guest in GUESTS), Hooks(GUESTS))

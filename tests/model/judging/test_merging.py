@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
 
 from amqpspec.model.broker.internal_events import DeliveryLimitExcess, InternalEvent, MessageLoss
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.known_defect import ANY_NUMBER
 from amqpspec.model.judging.merging import Seen, least_advanced, merged

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from amqpspec.model.defects.consumers_of_ended_queues import note_serving_unseen
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.connections import Connection
-from amqpspec.model.defects.consumers_of_ended_queues import note_serving_unseen
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Content

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from amqpspec.model.defects.known_defects import acceptor_for, defects_of
 from amqpspec.model.judging.latent import MOST_LATENT, latent_beside
+
+from amqpspec.model.defects.known_defects import acceptor_for, defects_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Content, Table
 from tests.model.timed_client import QUORUM, Timed

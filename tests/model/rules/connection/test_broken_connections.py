@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from amqpspec.model.defects.crash import break_some_time
 
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown
-from amqpspec.model.defects.crash import break_some_time
 from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3

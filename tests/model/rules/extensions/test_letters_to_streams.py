@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
+
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.queues import Arrival
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Content, Method, event_of
