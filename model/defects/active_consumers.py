@@ -12,7 +12,6 @@ from amqpspec.model.broker.internal_events import DeliveryTimeout, Input, Overdu
 from amqpspec.model.defects.situations import ENDS, OFTEN_WRONG, RECOVERIES, REFUSALS, named_consumer, single_active
 from amqpspec.model.judging.windows import CRASH, SERVICE, Part, Scope, Window, of_queues
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 
 _ANY = tuple(dict.fromkeys((*ENDS, *OFTEN_WRONG)))
@@ -46,7 +45,6 @@ ACTIVE_CONSUMERS: tuple[Window, ...] = (
     Window(
         name="cancel-leaves-backlog",
         requirement="SAC-002",
-        strength=Strength.PROMISED,
         statement="When the active consumer of a classic queue is cancelled, the one that follows it is not handed what"
         " is ready. The next publish hands it the new message first, or crashes the queue.",
         source="rabbit_amqqueue_process:handle_call basic_cancel does not run the queue; attempt_delivery, badmatch",
@@ -58,7 +56,6 @@ ACTIVE_CONSUMERS: tuple[Window, ...] = (
     Window(
         name="return-activates-nobody",
         requirement="SAC-004",
-        strength=Strength.PROMISED,
         statement="When the active consumer gives back the last of what it holds, while one of higher priority waits,"
         " that one does not become active, nor does any other.",
         source="rabbit_fifo:return does not call activate_next_consumer",
@@ -70,7 +67,6 @@ ACTIVE_CONSUMERS: tuple[Window, ...] = (
     Window(
         name="quiescing-consumer-starves",
         requirement="SAC-004",
-        strength=Strength.PROMISED,
         statement="When the consumer of higher priority ends before it became active, the active one is handed nothing"
         " until it has settled everything; then another one of its priority may become active.",
         source="rabbit_fifo:cancel_consumer of a waiting consumer leaves the active one quiescing",
@@ -83,7 +79,6 @@ ACTIVE_CONSUMERS: tuple[Window, ...] = (
     Window(
         name="closed-consumer-keeps-messages",
         requirement="CHAN-016",
-        strength=Strength.PROMISED,
         statement="When the channel of an active consumer ends while one of higher priority waits for it to settle its"
         " messages, the queue goes on to take it for one that waits. When its turn comes it becomes active, and the"
         " messages go to it; nobody is served.",

@@ -69,11 +69,9 @@ ANSWERS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="close-behind-error-unanswered",
         requirement="CONN-030",
-        strength=Strength.PROMISED,
         statement="When a client's connection.close crosses the one that an error on a channel brings about, it is not"
         " answered.",
         source="rabbit_reader:handle_exception in state closing sends connection.close; maybe_close no close-ok then",
-        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         methods=("connection.close",),
         applies=_closes_behind_error,
         process=_leave_unanswered,
@@ -81,7 +79,6 @@ ANSWERS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="queue-mode-is-taken",
         requirement="QUEUE-013",
-        strength=Strength.PROMISED,
         statement="An x-queue-mode is taken, though the release notes of 4.3.0 say that a declare with one fails: up to"
         " 4.3.5 the modes of old, in 4.3.6 any.",
         source="v4.3.5 rabbit_amqqueue:check_queue_mode; rabbit_classic_queue:capabilities",

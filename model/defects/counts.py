@@ -17,11 +17,9 @@ from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.late_counts import is_late_and_empty
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Method
 
-_ALL = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3")
 HOLDERS_COUNTED = "quorum-consumer-count"
 TIMED_OUT_COUNTED = "timed-out-consumer-counted"
 COUNTS_GIVEN_UP = "late-counts-are-zero"
@@ -70,18 +68,15 @@ COUNT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=HOLDERS_COUNTED,
         requirement="QUEUE-026",
-        strength=Strength.PROMISED,
         statement="A quorum queue counts whoever holds messages of it as a consumer (cancelled consumers, basic.get),"
         " and does not count the waiting consumers of a single-active-consumer queue.",
         source="rabbit_fifo:query_stat, the size of its map of consumers",
-        dialects=_ALL,
         names=lambda broker, method, mismatch: _counted(broker, method, mismatch, HOLDERS_COUNTED),
         is_refuted_by=lambda broker, method: _is_counted_right(broker, method, QueueType.QUORUM),
     ),
     OutputDefect(
         name=TIMED_OUT_COUNTED,
         requirement="TIMEOUT-014",
-        strength=Strength.PROMISED,
         statement="A consumer of which the client was told by basic.cancel that it is gone is still counted.",
         source="rabbit_fifo:query_stat; rabbit_channel:handle_queue_actions released, which leaves it at its queue",
         dialects=("rabbitmq-4.3",),
@@ -91,21 +86,17 @@ COUNT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=COUNTS_GIVEN_UP,
         requirement="QUEUE-001",
-        strength=Strength.PROMISED,
         statement="A quorum queue that has not told its numbers within 250 ms is said to have no messages and no"
         " consumers.",
         source="rabbit_quorum_queue:stat, {ok, 0, 0} for a timeout of rabbit_fifo_client:stat",
-        dialects=_ALL,
         by_chance=True,
         names=lambda broker, method, mismatch: _counted(broker, method, mismatch, COUNTS_GIVEN_UP),
     ),
     OutputDefect(
         name=STREAM_CONSUMERS_NOT_COUNTED,
         requirement="QUEUE-026",
-        strength=Strength.PROMISED,
         statement="A stream counts none of its consumers: declare-ok says 0.",
         source="rabbit_stream_queue:stat",
-        dialects=_ALL,
         names=lambda broker, method, mismatch: _counted(broker, method, mismatch, STREAM_CONSUMERS_NOT_COUNTED),
         is_refuted_by=lambda broker, method: _is_counted_right(broker, method, QueueType.STREAM),
     ),

@@ -23,7 +23,6 @@ from amqpspec.model.rules.connection.closing import break_connection
 from amqpspec.model.rules.extensions.stream_consuming import OFFSET, offset_has_wrong_type
 from amqpspec.model.rules.inputs import process
 
-_ALL = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3")
 #: Where ages and offsets that begin with no digit were mended.
 _DIGITS_MENDED = (versions("3.10.0", "4.2.6"), versions("4.3.0", "4.3.0"))
 #: A text is cut beyond so many octets, so one of an error about shorter names is not.
@@ -198,7 +197,6 @@ CRASHES: tuple[DefectTransition, ...] = (
         statement="A publish with a header that is an infinite number, or none at all (NaN), crashes the channel; the"
         " connection closes with 541.",
         source="rabbit_binary_parser:parse_table, whose pattern for floating-point numbers knows finite ones only",
-        dialects=_ALL,
         methods=("basic.publish",),
         applies=_has_infinite_header,
         process=crash_with("PUBLISH-016"),
@@ -206,11 +204,9 @@ CRASHES: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="stream-breaks-on-decimal",
         requirement="PUBLISH-016",
-        strength=Strength.PROMISED,
         statement="A publish to a stream with a header that is a decimal number crashes the channel; the connection"
         " closes with 541.",
         source="rabbit_msg_record:from_091 and mc_amqpl:from_091 have no clause for decimals",
-        dialects=_ALL,
         methods=("basic.publish",),
         applies=_puts_decimal_into_stream,
         process=crash_with("PUBLISH-016"),
@@ -222,7 +218,6 @@ CRASHES: tuple[DefectTransition, ...] = (
         statement="queue.declare without a name and with an x-queue-type that does not exist crashes the channel, and"
         " the connection closes with 541. In 4.3 only an x-queue-type that is no text does.",
         source="rabbit_amqqueue:is_server_named_allowed asks rabbit_queue_type:discover before any check",
-        dialects=_ALL,
         methods=("queue.declare",),
         applies=_unknown_type_for_server_name,
         process=crash_with("QUEUE-013"),
@@ -234,7 +229,6 @@ CRASHES: tuple[DefectTransition, ...] = (
         statement="An x-max-age that does not begin with a digit crashes the channel, and the connection closes with"
         " 541.",
         source="v4.0.5 rabbit_amqqueue:check_max_age, list_to_integer of no digits; mended in 4.2.7 and 4.3.1",
-        dialects=_ALL,
         versions=_DIGITS_MENDED,
         methods=("queue.declare",),
         applies=_age_without_number,
@@ -259,7 +253,6 @@ CRASHES: tuple[DefectTransition, ...] = (
         statement="An x-stream-offset that is neither number, time nor text crashes the channel; the connection"
         " closes with 541.",
         source="rabbit_stream_queue:parse_offset_arg (takes any value), osiris:init_reader",
-        dialects=_ALL,
         methods=("basic.consume",),
         applies=_has_offset_of_wrong_type,
         process=crash_with("STREAM-005"),
@@ -271,7 +264,6 @@ CRASHES: tuple[DefectTransition, ...] = (
         statement="An x-stream-offset that is text, and neither a word nor begins with a digit, crashes the channel;"
         " the connection closes with 541.",
         source="v4.0.5 rabbit_amqqueue:check_max_age, list_to_integer of no digits; mended in 4.2.7 and 4.3.1",
-        dialects=_ALL,
         versions=_DIGITS_MENDED,
         methods=("basic.consume",),
         applies=_has_offset_without_number,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival
-from amqpspec.model.defects.situations import ALL_DIALECTS, named_consumer, named_queue
+from amqpspec.model.defects.situations import named_consumer, named_queue
 from amqpspec.model.judging.windows import (
     CRASH,
     SERVICE,
@@ -115,13 +117,18 @@ def _has_outlived_connection(broker: Broker, difference: Difference) -> bool:
 def _is_behind_channel_close(broker: Broker, difference: Difference) -> bool:
     """Does the frame come on a channel that the broker has closed, and whose client has not answered?"""
     channel = broker.channels.get(difference.channel)
-    if channel is None or difference.shape is not Shape.UNEXPECTED:
+    if channel is None or channel.state is not ChannelState.CLOSING:
         return False
-    if channel.state is not ChannelState.CLOSING or ends_unseen(broker, channel):
-        return False
-    event = difference.event
-    tag = event.arguments.get("consumer_tag", "") if event is not None else ""
-    return tag in channel.ended_consumers or any(lost.consumer.tag == tag for lost in channel.lost)
+    return difference.shape is Shape.UNEXPECTED and not ends_unseen(broker, channel)
+
+
+def _is_too_many(broker: Broker, difference: Difference) -> bool:
+    return difference.shape is Shape.UNEXPECTED
+
+
+def _answers_close(broker: Broker, method: Method) -> Scope | None:
+    channel = broker.channels.get((method.connection, method.channel))
+    return of_channel(method) if channel is not None and channel.state is ChannelState.CLOSING else None
 
 
 def _overtakes_deliveries(broker: Broker, difference: Difference) -> bool:
@@ -157,11 +164,20 @@ def _sends_too_long_body(broker: Broker, frame: TraceEvent) -> Scope | None:
     return of_connection(broker, frame) if is_longer else None
 
 
+_BEHIND_CLOSE = Window(
+    name="delivers-behind-channel-close",
+    requirement="CHAN-005",
+    statement="What was under way to a consumer when an error closed its channel comes behind channel.close.",
+    source="rabbit_channel:handle_cast queue_event, which does not ask whether the channel is closing",
+    by_chance=True,
+    spoils=frozenset({Part.DELIVERY, Part.CONTENT}),
+    explains=_is_behind_channel_close,
+)
+
 CROSSINGS: tuple[Window, ...] = (
     Window(
         name="cancel-before-consume-ok-breaks",
         requirement="CONSUME-005",
-        strength=Strength.PROMISED,
         statement="The channel looks for the consumer when consume-ok comes back from the queue; if it was cancelled"
         " meanwhile the channel crashes, and the connection closes with 541.",
         source="v4.0.5 rabbit_channel:consumer_monitor, maps:get of a tag that basic.cancel has removed",
@@ -173,7 +189,6 @@ CROSSINGS: tuple[Window, ...] = (
     Window(
         name="cancel-before-consume-ok-beside-breaks",
         requirement="CONSUME-005",
-        strength=Strength.PROMISED,
         statement="A basic.cancel before consume-ok has come crashes the channel if it has another consumer on that"
         " queue: the connection closes with 541.",
         source="v4.3.5 rabbit_channel:cancel_consumer/4, gb_sets:delete of a tag that consume-ok has not noted yet",
@@ -187,7 +202,6 @@ CROSSINGS: tuple[Window, ...] = (
     Window(
         name="consume-ok-dropped",
         requirement="CONSUME-005",
-        strength=Strength.PROMISED,
         statement="A consume-ok that comes back from the queue when its consumer was cancelled meanwhile is not sent.",
         source="rabbit_channel:handle_cast {command, basic.consume_ok}, second clause",
         dialects=("rabbitmq-4.3",),
@@ -200,7 +214,6 @@ CROSSINGS: tuple[Window, ...] = (
     Window(
         name="reused-tag-before-consume-ok-breaks",
         requirement="CONSUME-004",
-        strength=Strength.PROMISED,
         statement="Two consume-oks of one tag reach the channel while its second consumer lives: the second one is"
         " noted twice, the channel crashes, and the connection closes with 541.",
         source="rabbit_channel:consumer_monitor, gb_sets:insert of a tag that is there already",
@@ -213,12 +226,10 @@ CROSSINGS: tuple[Window, ...] = (
     Window(
         name="cancel-crossing-deletion-answered-twice",
         requirement="CANCEL-006",
-        strength=Strength.PROMISED,
         statement="A basic.cancel that comes to its channel while the quorum queue is being deleted is answered by two"
         " cancel-oks.",
         source="v4.0.5 rabbit_quorum_queue:cancel sends one before it asks the queue; when that ends meanwhile"
         " rabbit_channel:handle_method basic.cancel returns another (with_exit_handler, not_found)",
-        dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=frozenset({Part.REPLY}),
         kinds=("basic.cancel",),
@@ -228,11 +239,9 @@ CROSSINGS: tuple[Window, ...] = (
     Window(
         name="cancel-crossing-deletion-breaks",
         requirement="CANCEL-006",
-        strength=Strength.PROMISED,
         statement="A basic.cancel that comes to its channel when the quorum queue is gone and the channel has not heard"
         " of that crashes the channel; the connection closes with 541.",
         source="rabbit_channel:cancel_consumer, case_clause {error, noproc} of rabbit_fifo_client:cancel_checkout",
-        dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=CRASH,
         kinds=("basic.cancel",),
@@ -242,7 +251,6 @@ CROSSINGS: tuple[Window, ...] = (
     Window(
         name="publish-crossing-deletion-breaks",
         requirement="PUBLISH-002",
-        strength=Strength.PROMISED,
         statement="A message that is published to a quorum queue while that is deleted crashes the channel: its first"
         " one there, or one behind the news that the queue has ended. The connection closes with 541.",
         source="v4.0.5 rabbit_channel:deliver_to_queues, case_clause {error, {shutdown, delete}} or noproc of"
@@ -257,7 +265,6 @@ CROSSINGS: tuple[Window, ...] = (
     Window(
         name="closing-overtakes-publishes",
         requirement="PUBLISH-002",
-        strength=Strength.PROMISED,
         statement="What a channel publishes to a quorum queue right before it is closed is lost, if it has published"
         " there before.",
         source="v3.10.9 rabbit_fifo_client:enqueue sends with low priority, so that the end of the channel comes first;"
@@ -271,7 +278,6 @@ CROSSINGS: tuple[Window, ...] = (
     Window(
         name="exclusive-queue-outlives-connection",
         requirement="QUEUE-020",
-        strength=Strength.PROMISED,
         statement="An exclusive queue is still there, and refused with 405 to others, when the close of its connection"
         " has been answered.",
         source="v4.3.5 rabbit_amqqueue_process:terminate_delete, worker_pool:submit_async; rabbit_queue_collector:"
@@ -281,17 +287,9 @@ CROSSINGS: tuple[Window, ...] = (
         spoils=frozenset({Part.CHANNEL_CLOSE}),
         explains=_has_outlived_connection,
     ),
-    Window(
-        name="delivers-behind-channel-close",
-        requirement="CHAN-005",
-        strength=Strength.PROMISED,
-        statement="What was under way to a consumer when an error closed its channel comes behind channel.close.",
-        source="rabbit_channel:handle_cast queue_event, which does not ask whether the channel is closing",
-        dialects=ALL_DIALECTS,
-        by_chance=True,
-        spoils=frozenset({Part.DELIVERY, Part.CONTENT}),
-        explains=_is_behind_channel_close,
-    ),
+    _BEHIND_CLOSE,
+    # the client has answered meanwhile
+    replace(_BEHIND_CLOSE, kinds=("channel.close-ok",), arms=_answers_close, explains=_is_too_many),
     Window(
         name="get-overtakes-deliveries",
         requirement="PUBLISH-015",
@@ -300,18 +298,15 @@ CROSSINGS: tuple[Window, ...] = (
         " same channel before.",
         source="rabbit_channel:handle_method basic.get calls the queue, and waits for the answer alone: what the queue"
         " has sent it stays in its mailbox meanwhile",
-        dialects=ALL_DIALECTS,
         spoils=frozenset({Part.DELIVERY}),
         explains=_overtakes_deliveries,
     ),
     Window(
         name="vhost-closes-before-stream-ends",
         requirement="CANCEL-015",
-        strength=Strength.PROMISED,
         statement="A virtual host that is deleted may close its connections before consumers of its streams are told.",
         source="rabbit_stream_coordinator:delete_stream returns before the stream's last member is deleted, which is"
         " what consumers are told of (inform_listeners_eol); rabbit_vhost:delete does not wait for that",
-        dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=frozenset({Part.CANCEL}),
         kinds=("operator.delete-vhost",),
@@ -326,7 +321,6 @@ CROSSINGS: tuple[Window, ...] = (
         " one is handed messages before its consume-ok.",
         source="rabbit_stream_queue:consume casts consume-ok to its own channel, behind what is there already;"
         " handle_event osiris_offset serves all readers",
-        dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=frozenset({Part.DELIVERY}),
         kinds=("basic.consume",),
@@ -337,7 +331,6 @@ CROSSINGS: tuple[Window, ...] = (
     Window(
         name="longer-body-unnoticed",
         requirement="CHAN-015",
-        strength=Strength.PROMISED,
         statement="A body that is longer than its content header says is not refused: the channel takes bodies for"
         " ever, and publishes nothing.",
         source="v4.2.5 rabbit_command_assembler:process; 0-9-1 section 4.2.6 wants a connection exception",

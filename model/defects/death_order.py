@@ -14,7 +14,6 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import HISTORY
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
-from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.protocol.patterns import AnyMoment
@@ -62,7 +61,6 @@ DEATH_ORDER_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name="deaths-turn-around",
         requirement="DLX-002",
-        strength=Strength.PROMISED,
         statement="In the history of a dead letter each further death turns the order of the earlier ones: third,"
         " first, second.",
         source="v3.12.14 rabbit_dead_letter:group_by_queue_and_reason; mended in 3.13.0",

@@ -7,7 +7,6 @@ from dataclasses import replace
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
-from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 
 
@@ -33,7 +32,6 @@ DIRECT_REPLY_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name="direct-replies-not-counted",
         requirement="REPLY-006",
-        strength=Strength.PROMISED,
         statement="A direct reply has the delivery tag that the next delivery has as well.",
         source="v4.0.5 rabbit_channel:handle_cast deliver_reply, which leaves next_tag as it is",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),

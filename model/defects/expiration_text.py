@@ -15,7 +15,6 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import HISTORY
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
-from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Content, Method
 
 EXPIRATION_REWRITTEN = "expiration-is-rewritten"
@@ -55,7 +54,6 @@ EXPIRATION_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=EXPIRATION_REWRITTEN,
         requirement="PUBLISH-016",
-        strength=Strength.PROMISED,
         statement="A message's expiration comes back as the number that it is: 060000 as 60000.",
         source="v4.0.5 mc_amqpl:protocol_state",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),

@@ -13,7 +13,6 @@ from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import DefectTransition
-from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.protocol.patterns import between
 from amqpspec.model.rules.inputs import process
@@ -69,7 +68,6 @@ HABITS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="unknown-tag-is-ignored",
         requirement="ACK-006",
-        strength=Strength.PROMISED,
         statement="What settles a delivery that is not outstanding is ignored, and is no error.",
         source="seen of Qpid Broker-J 9.2.1 and GarageMQ",
         dialects=(),
@@ -80,7 +78,6 @@ HABITS: tuple[DefectTransition, ...] = (
     DefectTransition(
         name="purge-takes-what-is-held",
         requirement="QUEUE-024",
-        strength=Strength.PROMISED,
         statement="A purge deletes what is delivered and not acknowledged as well, and counts it.",
         source="seen of Qpid Broker-J 9.2.1 (AbstractQueue.clearQueue)",
         dialects=(),

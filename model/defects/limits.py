@@ -81,7 +81,6 @@ LIMITS: tuple[Window, ...] = (
     Window(
         name="consumer-limit-lifts-channel-limit",
         requirement="QOS-010",
-        strength=Strength.PROMISED,
         statement="basic.qos with global=false ends the limit of the channel, which the guide calls independent of it.",
         source="rabbit_channel:handle_method basic.qos, global = false: rabbit_limiter:unlimit_prefetch",
         dialects=_WITH_LIMITER,
@@ -105,7 +104,6 @@ LIMITS: tuple[Window, ...] = (
     Window(
         name="uncounted-deliveries-make-room",
         requirement="QOS-008",
-        strength=Strength.PROMISED,
         statement="Settling what the limiter did not count, as deliveries from quorum queues and streams, and those"
         " under way when the limit came, makes room all the same: more than the limit are out.",
         source="rabbit_channel:notify_limiter counts deliveries of every queue type; rabbit_limiter:handle_cast ack",
@@ -118,7 +116,6 @@ LIMITS: tuple[Window, ...] = (
     Window(
         name="channel-limit-holds-no-ack",
         requirement="QOS-005",
-        strength=Strength.PROMISED,
         statement="A channel at its limit has nothing delivered to its consumers without acknowledgements either.",
         source="rabbit_limiter:handle_call can_send, prefetch_limit_reached is asked before AckRequired",
         dialects=_WITH_LIMITER,
@@ -130,7 +127,6 @@ LIMITS: tuple[Window, ...] = (
     Window(
         name="exceeded-limit-gives-room-twice",
         requirement="QOS-006",
-        strength=Strength.PROMISED,
         statement="For each message that a consumer gives back beyond the delivery limit its own limit grows by one.",
         source="v3.10.9 rabbit_fifo:return gives credit for all that is returned, and rabbit_fifo:complete gave it"
         " before for what exceeded the limit",

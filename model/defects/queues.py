@@ -8,7 +8,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.overflow import BYTES, LENGTH
-from amqpspec.model.defects.situations import ALL_DIALECTS, named_queue
+from amqpspec.model.defects.situations import named_queue
 from amqpspec.model.judging.windows import EVERYTHING, SERVICE, Difference, Part, Scope, Window, of_queues
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -88,7 +88,6 @@ QUEUES: tuple[Window, ...] = (
     Window(
         name="quorum-bytes-count-properties",
         requirement="OVERFLOW-004",
-        strength=Strength.PROMISED,
         statement="A quorum queue with x-max-length-bytes counts the octets of the properties as well: two more for a"
         " message that has none.",
         source="v4.3.5 rabbit_fifo:maybe_enqueue, Size = MetaSize + BodySize of mc:size; guide: queue length limit,"
@@ -101,7 +100,6 @@ QUEUES: tuple[Window, ...] = (
     Window(
         name="drops-latest-letter-first",
         requirement="DLX-009",
-        strength=Strength.PROMISED,
         statement="Of what a quorum queue drops at one time for its limit, the latest is dead-lettered first.",
         source="v4.0.5 rabbit_fifo:drop_head, DlxEffects ++ Effects; release notes of 4.2.1 and 4.3.0",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
@@ -114,12 +112,10 @@ QUEUES: tuple[Window, ...] = (
     Window(
         name="expired-priority-message-delivered",
         requirement="TTL-001",
-        strength=Strength.PROMISED,
         statement="A message that goes in front of others by its priority does not expire in a classic queue: it stays,"
         " and is handed over however late.",
         source="rabbit_amqqueue_process:deliver_or_enqueue looks at what is in front only when it is alone, and fetch"
         " takes a message before it looks",
-        dialects=ALL_DIALECTS,
         spoils=SERVICE,
         kinds=("queue.declare",),
         arms=_has_priorities,
@@ -128,10 +124,8 @@ QUEUES: tuple[Window, ...] = (
     Window(
         name="exclusive-consumer-ignored",
         requirement="CONSUME-008",
-        strength=Strength.PROMISED,
         statement="Quorum queues and streams take the exclusive flag of basic.consume and do not act on it.",
         source="rabbit_quorum_queue:consume, rabbit_stream_queue:consume (exclusive_consume only enters the metrics)",
-        dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=SERVICE | {Part.REPLY, Part.CHANNEL_CLOSE},
         kinds=("basic.consume",),
@@ -152,7 +146,6 @@ QUEUES: tuple[Window, ...] = (
     Window(
         name="timestamp-headers-never-match",
         requirement="PUBLISH-018",
-        strength=Strength.PROMISED,
         statement="A headers exchange compares a time stamp in milliseconds, the message's, with one in seconds, the"
         " binding's, so no two are equal.",
         source="mc_amqpl:routing_value multiplies by 1000; rabbit_exchange_type_headers takes the argument as it is",

@@ -11,7 +11,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.internal_events import Input, QueueExpiry
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.defects.situations import ALL_DIALECTS, RECOVERIES, REFUSALS, SETTLING, settled
+from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, SETTLING, settled
 from amqpspec.model.judging.windows import (
     CRASH,
     EVERYTHING,
@@ -138,13 +138,11 @@ REUSED_NAMES: tuple[Window, ...] = (
     Window(
         name="deleted-queue-crashes-next-queue",
         requirement="ACK-024",
-        strength=Strength.PROMISED,
         statement="Settling a delivery of a deleted queue crashes the process of a new classic queue of the same name,"
         " which does not have that number: its consumers and transient messages are gone, and what is asked of it"
         " meanwhile is refused with 404 or closes the connection with 541.",
         source="rabbit_priority_queue:partition_acktags (numbers that are no pairs); rabbit_variable_queue:"
         "lookup_pending_ack, called for each message that is to be dead-lettered",
-        dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=CRASH | {Part.CANCEL, Part.CONFIRM},
         kinds=SETTLING,
@@ -154,12 +152,10 @@ REUSED_NAMES: tuple[Window, ...] = (
     Window(
         name="crashed-next-queue-is-empty",
         requirement="ACK-024",
-        strength=Strength.PROMISED,
         statement="When a new classic queue of the name of a deleted one has crashed so and is there again before"
         " somebody asks, its transient messages are gone, those that somebody holds as well, and so are consumers that"
         " are not told.",
         source="rabbit_amqqueue_sup (restart), rabbit_variable_queue:init (recovers persistent messages)",
-        dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=SERVICE,
         kinds=SETTLING,
@@ -168,12 +164,10 @@ REUSED_NAMES: tuple[Window, ...] = (
     Window(
         name="deleted-queue-settles-in-next-queue",
         requirement="ACK-024",
-        strength=Strength.PROMISED,
         statement="Settling a delivery of a deleted queue settles, in a new queue of the same name, a delivery that has"
         " the same number there, if that is a classic queue to whichever channel; of what is settled together with"
         " numbers that it does not have a classic queue forgets some when it counts against limits.",
         source=_SOURCE,
-        dialects=ALL_DIALECTS,
         spoils=SERVICE | {Part.CONFIRM},
         kinds=SETTLING,
         arms=_settles_in_next,
@@ -195,11 +189,9 @@ REUSED_NAMES: tuple[Window, ...] = (
     Window(
         name="stale-queue-type",
         requirement="QUEUE-029",
-        strength=Strength.PROMISED,
         statement="A channel that dealt with a queue, and meets another type under the same name after the queue was"
         " deleted and declared anew, goes on with its state of the old type; the connection closes with 541.",
         source="rabbit_queue_type:get_ctx_with finds the old context by name; rabbit_classic_queue:qpids, case_clause",
-        dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=CRASH | {Part.CONFIRM},
         kinds=("basic.publish", "basic.get", "basic.consume", "tx.commit"),
@@ -209,7 +201,6 @@ REUSED_NAMES: tuple[Window, ...] = (
     Window(
         name="next-queue-keeps-tag",
         requirement="CANCEL-010",
-        strength=Strength.PROMISED,
         statement="The tag of a consumer that ended with its queue, of which the client is not told, is refused as one"
         " in use if a queue of that name was declared again right away.",
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
@@ -222,7 +213,6 @@ REUSED_NAMES: tuple[Window, ...] = (
     Window(
         name="next-queue-serves-consumers",
         requirement="CANCEL-010",
-        strength=Strength.PROMISED,
         statement="A channel that hears of the end of a quorum queue or a stream when there is a classic queue of that"
         " name makes its consumers consumers of that one.",
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
@@ -236,7 +226,6 @@ REUSED_NAMES: tuple[Window, ...] = (
     Window(
         name="next-queue-gets-consumers",
         requirement="CANCEL-010",
-        strength=Strength.PROMISED,
         statement="A channel that hears of the end of a quorum queue when a queue of that name exists again makes its"
         " consumers consumers of that one, which hands them messages that nobody sees.",
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover;"
@@ -250,7 +239,6 @@ REUSED_NAMES: tuple[Window, ...] = (
     Window(
         name="commit-cancels-consumers-of-next-queue",
         requirement="CANCEL-007",
-        strength=Strength.PROMISED,
         statement="A commit that publishes to a deleted classic queue cancels the channel's consumers of a new queue of"
         " that name, before the channel closes.",
         source="v4.3.5 rabbit_channel:handle_info 'DOWN' of the deleted queue's process, which the publish has had"

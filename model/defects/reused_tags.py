@@ -9,7 +9,7 @@ channel: what gets into the wrong one of these is served wrongly, or not at all.
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.defects.situations import ALL_DIALECTS, ENDS, named_consumer, named_queue, reuses_tag, single_active
+from amqpspec.model.defects.situations import ENDS, named_consumer, named_queue, reuses_tag, single_active
 from amqpspec.model.judging.windows import CRASH, SERVICE, Part, Scope, Window, of_connection, of_queues
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -78,11 +78,9 @@ REUSED_TAGS: tuple[Window, ...] = (
     Window(
         name="reused-tag-gains-room",
         requirement="CONSUME-016",
-        strength=Strength.PROMISED,
         statement="Settling what a cancelled consumer of a classic queue or a stream holds lets a new consumer of its"
         " tag be handed more than its limit.",
         source="rabbit_limiter:ack_from_queue, rabbit_stream_queue:settle (credit goes to whoever has the tag)",
-        dialects=ALL_DIALECTS,
         spoils=SERVICE,
         kinds=("basic.consume",),
         arms=_reuses_tag_with_credit,
@@ -95,7 +93,6 @@ REUSED_TAGS: tuple[Window, ...] = (
         " served, by its x-priority, until it was served once.",
         source="rabbit_fifo:maybe_queue_consumer, in 3.10 uniq_queue_in: the key of the cancelled one is still in"
         " service_queue; in 4.0 and 4.3 only if that one still holds messages",
-        dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=frozenset({Part.DELIVERY}),
         kinds=("basic.consume",),
@@ -105,11 +102,9 @@ REUSED_TAGS: tuple[Window, ...] = (
     Window(
         name="consumer-of-same-tag-never-active",
         requirement="SAC-002",
-        strength=Strength.PROMISED,
         statement="A waiting consumer whose channel holds deliveries of a cancelled one with its tag becomes active"
         " and is handed nothing, and nobody else is.",
         source="rabbit_fifo:activate_next_consumer keeps the status of the existing consumer, which is cancelled",
-        dialects=ALL_DIALECTS,
         spoils=SERVICE,
         kinds=("basic.consume",),
         arms=_reuses_tag_beside_active,
@@ -117,11 +112,9 @@ REUSED_TAGS: tuple[Window, ...] = (
     Window(
         name="consumer-of-same-tag-waits-on",
         requirement="SAC-002",
-        strength=Strength.PROMISED,
         statement="A waiting consumer that is cancelled, and whose channel holds deliveries of an earlier one with its"
         " tag, goes on to wait. When its turn comes it becomes the active consumer, and nobody is served.",
         source="rabbit_fifo:cancel_consumer cancels the earlier one again, which is still among the queue's consumers",
-        dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=SERVICE,
         kinds=ENDS,
@@ -130,7 +123,6 @@ REUSED_TAGS: tuple[Window, ...] = (
     Window(
         name="consumer-of-same-tag-stays-active",
         requirement="SAC-004",
-        strength=Strength.PROMISED,
         statement="An active consumer whose channel holds deliveries of a cancelled one with its tag stays active when"
         " one of higher priority comes, until these are settled; meanwhile nobody is served.",
         source="rabbit_fifo:merge_consumer keeps what the cancelled one holds, and activate_next_consumer waits for it",
@@ -143,7 +135,6 @@ REUSED_TAGS: tuple[Window, ...] = (
     Window(
         name="takeover-forgets-deliveries",
         requirement="CANCEL-016",
-        strength=Strength.PROMISED,
         statement="When a consumer takes over at once from an active one of lower priority, the queue forgets what a"
         " cancelled one with its tag still held: it is lost. To settle that settles what the new one holds.",
         source="rabbit_fifo:activate_next_consumer puts the new consumer in the place of the one with its key",
@@ -156,7 +147,6 @@ REUSED_TAGS: tuple[Window, ...] = (
     Window(
         name="reused-tag-keeps-room",
         requirement="CONSUME-016",
-        strength=Strength.PROMISED,
         statement="A quorum queue's consumer with the tag of a cancelled one that holds more than the limit of the new"
         " one may have as many unacknowledged deliveries as that one held, once these are settled.",
         source="v3.10.9 rabbit_fifo:merge_consumer (the credit is 0, not less) and increase_credit, which knows no most"
@@ -171,7 +161,6 @@ REUSED_TAGS: tuple[Window, ...] = (
     Window(
         name="reused-tag-breaks-at-delivery",
         requirement="CONSUME-016",
-        strength=Strength.PROMISED,
         statement="A delivery to a quorum consumer with the tag of a cancelled one, of which something is still"
         " unacknowledged, crashes the channel; the connection closes with 541.",
         source="3.10.8 rabbit_fifo_client:handle_delivery takes what the former consumer holds for missing;"
@@ -189,7 +178,6 @@ REUSED_TAGS: tuple[Window, ...] = (
         statement="A quorum queue takes a consumer with the tag of a cancelled one for that one: what is still"
         " unacknowledged of the old one counts against the limit of the new one.",
         source="rabbit_fifo:merge_consumer, consumers are known by tag and channel as long as they hold messages",
-        dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=SERVICE,
         kinds=("basic.consume",),
@@ -198,11 +186,9 @@ REUSED_TAGS: tuple[Window, ...] = (
     Window(
         name="reply-consumer-tag-taken-twice",
         requirement="REPLY-005",
-        strength=Strength.PROMISED,
         statement="The tag of a consumer of direct replies can be used again on its channel: it is not among the"
         " channel's consumers, where basic.consume looks for it.",
         source="rabbit_channel:handle_method basic.consume, consumer_mapping does not hold the reply consumer",
-        dialects=ALL_DIALECTS,
         spoils=CRASH,
         kinds=("basic.consume",),
         arms=_uses_tag_of_reply_consumer,

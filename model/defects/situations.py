@@ -12,7 +12,6 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.settlement import tags_meant
 
-ALL_DIALECTS = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3")
 RECOVERIES = ("basic.recover", "basic.recover-async")
 REFUSALS = ("basic.nack", "basic.reject")
 SETTLING = ("basic.ack", *REFUSALS, *RECOVERIES, "tx.commit")

@@ -119,11 +119,9 @@ STREAM_CONTENT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=STREAM_DROPS_NESTED_HEADERS,
         requirement="PUBLISH-016",
-        strength=Strength.PROMISED,
         statement="Headers that are tables or arrays are lost in a stream: it keeps messages as AMQP 1.0, whose"
         " application properties hold simple values only.",
         source="rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on",
-        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         names=partial(_named, STREAM_DROPS_NESTED_HEADERS),
         is_refuted_by=partial(_is_kept, STREAM_DROPS_NESTED_HEADERS),
     ),
@@ -133,7 +131,6 @@ STREAM_CONTENT_DEFECTS: tuple[OutputDefect, ...] = (
         strength=Strength.ARGUABLE,
         statement="The property cluster-id is lost in a stream: AMQP 1.0, as which it keeps messages, has none.",
         source="rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on",
-        dialects=("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"),
         names=partial(_named, STREAM_DROPS_CLUSTER_ID),
         is_refuted_by=partial(_is_kept, STREAM_DROPS_CLUSTER_ID),
     ),
@@ -150,7 +147,6 @@ STREAM_CONTENT_DEFECTS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name=STREAM_KEEPS_EXPIRATION,
         requirement="DLX-006",
-        strength=Strength.PROMISED,
         statement="A dead letter that comes out of a stream has the expiration that it was published with.",
         source="v4.0.5 mc_amqpl:convert_to (takes the expiration out of the properties as they were published; that it"
         " is none any more is noted beside them, mc:set_ttl)",

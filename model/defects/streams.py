@@ -31,7 +31,6 @@ STREAMS: tuple[Window, ...] = (
     Window(
         name="stream-serves-chunks",
         requirement="STREAM-006",
-        strength=Strength.PROMISED,
         statement="A consumer of a stream that has begun a chunk (messages that were written together) is handed all of"
         " it, beyond its limit if it is longer. The excess counts.",
         source="v3.10.9 rabbit_stream_queue:stream_entries; mended in 4.0",
@@ -57,7 +56,6 @@ STREAMS: tuple[Window, ...] = (
     Window(
         name="recover-breaks-on-stream",
         requirement="STREAM-007",
-        strength=Strength.PROMISED,
         statement="basic.recover and basic.recover-async on a channel that holds a delivery from a stream crash it; the"
         " connection closes with 541.",
         source="v3.12.14 rabbit_channel:handle_method basic.recover_async, rabbit_stream_queue:settle; up to 3.12",

@@ -12,7 +12,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState, TimedOut, Unacknowledged
 from amqpspec.model.broker.internal_events import DeliveryTimeout, OverdueTimeout
 from amqpspec.model.broker.ruling import Outcome
-from amqpspec.model.defects.situations import ALL_DIALECTS, RECOVERIES, REFUSALS, SETTLING, named_consumer
+from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, SETTLING, named_consumer
 from amqpspec.model.judging.windows import SERVICE, Difference, Part, Scope, Window, of_channel, of_queues
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
@@ -108,7 +108,6 @@ TIMEOUTS: tuple[Window, ...] = (
         Window(
             name=name,
             requirement=requirement,
-            strength=Strength.PROMISED,
             statement="A consumer of which the client was told by basic.cancel that it is gone is handed messages"
             f" again, under its tag, when the client has {how} all that timed out.",
             source="rabbit_fifo:complete_and_checkout, maybe_untimeout; rabbit_channel:handle_queue_actions released,"
@@ -138,7 +137,6 @@ TIMEOUTS: tuple[Window, ...] = (
     Window(
         name="late-requeue-resumes-consumer-later",
         requirement="TIMEOUT-018",
-        strength=Strength.PROMISED,
         statement="A consumer of which the client was told by basic.cancel that it is gone, and whose client has given"
         " back all that timed out, is handed messages again when it settles something else that it still holds.",
         source="rabbit_fifo:return, return_multiple pass over messages that are not checked out, and do not put the"
@@ -153,7 +151,6 @@ TIMEOUTS: tuple[Window, ...] = (
     Window(
         name="two-active-consumers-after-timeout",
         requirement="SAC-001",
-        strength=Strength.PROMISED,
         statement="A single active consumer that timed out while it held another message, which has not, and whose"
         " client then settles what timed out, is served beside the one that has followed it.",
         source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} leaves it among the consumers while it holds"
@@ -168,7 +165,6 @@ TIMEOUTS: tuple[Window, ...] = (
     Window(
         name="next-deadline-forgotten",
         requirement="TIMEOUT-021",
-        strength=Strength.PROMISED,
         statement="When a deadline is over, whether its delivery was settled or not, the next one of the queue may be"
         " forgotten: nothing happens when it has passed, until something else happens to the queue.",
         source="rabbit_fifo:handle_aux eval: no timer is set if the last one was for this very millisecond"
@@ -181,7 +177,6 @@ TIMEOUTS: tuple[Window, ...] = (
     Window(
         name="timeout-told-again",
         requirement="TIMEOUT-008",
-        strength=Strength.PROMISED,
         statement="A client that was told that its consumer is cancelled is told so once more when another delivery of"
         " the consumer times out, and when its queue is deleted.",
         source="rabbit_channel:handle_queue_actions released, handle_eol: the tag is still in consumer_mapping",
@@ -195,7 +190,6 @@ TIMEOUTS: tuple[Window, ...] = (
     Window(
         name="late-settlement-settles-for-next-consumer",
         requirement="TIMEOUT-019",
-        strength=Strength.PROMISED,
         statement="When a consumer has timed out and was cancelled, and another one was made with its tag, to settle a"
         " delivery of the first settles the delivery of the second that has the same number: the message is lost.",
         source="rabbit_channel settles by queue name, consumer tag and number; rabbit_fifo_client:settle looks up the"
@@ -209,7 +203,6 @@ TIMEOUTS: tuple[Window, ...] = (
     Window(
         name="timeout-after-cancel-closes-channel",
         requirement="TIMEOUT-011",
-        strength=Strength.PROMISED,
         statement="When the client has cancelled its consumer, or the broker has forgotten one whose time was up, and"
         " the client holds a delivery of it until its time is up, its channel is closed, with the capability"
         " consumer_cancel_notify as without.",
@@ -236,12 +229,10 @@ TIMEOUTS: tuple[Window, ...] = (
     Window(
         name="timed-out-channel-closed-again",
         requirement="CHAN-005",
-        strength=Strength.PROMISED,
         statement="A channel that is closed because a delivery was not settled in time is closed again until the client"
         " has answered: with every tick, and from 4.3 on whenever something further of it times out.",
         source="rabbit_channel:handle_info tick, and handle_queue_actions released, which do not ask whether the"
         " channel is closing",
-        dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=frozenset({Part.CHANNEL_CLOSE}),
         kinds=_EVENTS,

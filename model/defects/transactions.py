@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import Overflow, has_length_limit, overflow
-from amqpspec.model.defects.situations import ALL_DIALECTS
 from amqpspec.model.judging.windows import SERVICE, Part, Scope, Window, of_queues
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.tx.commit import reached_now
@@ -44,11 +42,9 @@ TRANSACTIONS: tuple[Window, ...] = (
     Window(
         name="commit-forgets-refusals",
         requirement="TX-008",
-        strength=Strength.PROMISED,
         statement="A transaction is committed with commit-ok although a quorum queue has refused what it published.",
         source="rabbit_channel:handle_method tx.commit: the refusal of a quorum queue comes while the publishes are"
         " carried out, where record_rejects notes tx = failed, and tx = committing is noted behind that",
-        dialects=ALL_DIALECTS,
         by_chance=True,
         spoils=SERVICE | {Part.REPLY, Part.CHANNEL_CLOSE},
         kinds=("tx.commit",),
@@ -58,7 +54,6 @@ TRANSACTIONS: tuple[Window, ...] = (
     Window(
         name="transaction-replies-at-once",
         requirement="TX-002",
-        strength=Strength.PROMISED,
         statement="A direct reply is delivered when it is published in a transaction, and no rollback takes it back.",
         source="v4.0.5 rabbit_channel:handle_method basic.publish, deliver_reply as soon as the message is routed",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),

@@ -31,10 +31,11 @@ from amqpspec.model.judging.narrower import without_narrower
 from amqpspec.model.judging.pipelining import note_pipelined
 from amqpspec.model.judging.points import TooManyExplanations, may_be_quiet, settled
 from amqpspec.model.judging.processing import process_in, processed, processed_at_rest
+from amqpspec.model.judging.races import RACES
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.judging.silence import missed
-from amqpspec.model.judging.windows import ArmedWindows, difference_of, difference_of_debt
+from amqpspec.model.judging.windows import ArmedWindows, Race, difference_of, difference_of_debt
 from amqpspec.model.outputs.going_on import end_connection_if_clear
 from amqpspec.model.outputs.late_counts import is_late_and_empty
 from amqpspec.model.outputs.malformed import malformed
@@ -64,7 +65,7 @@ class Acceptor:
     ) -> None:
         self.dialect = dialect
         self.bound = bound
-        self._windows = ArmedWindows(defects.windows)
+        self._windows = ArmedWindows((*RACES, *defects.windows))
         self.explanations = [Explanation(Broker(dialect, virtual_host, own_user), windows=self._windows)]
         self.failures: list[Failure] = []
         self.finished = False
@@ -252,7 +253,8 @@ class Acceptor:
     @property
     def windows(self) -> frozenset[str]:
         """Names of the known defects that may have spoiled something in the sequence (`model.judging.windows`)."""
-        return frozenset(self._windows.were_armed)
+        known = {window.name for window in self._defects.windows}
+        return frozenset(known & self._windows.were_armed)
 
     @property
     def measurements(self) -> list[Measurement]:
@@ -382,7 +384,11 @@ class Acceptor:
         followed = defective[0].defect if defective else None
         defect: KnownDefect | None = followed if followed is not None and followed.is_excuse else None
         if followed is None:
-            defect = self._windows.explaining(broker, difference_of_debt(broker, silent.debt))
+            window = self._windows.explaining(broker, difference_of_debt(broker, silent.debt))
+            if isinstance(window, Race):
+                self.reason, self.finished = window.statement, True
+                return
+            defect = window
         self._add(failure_of_debt(broker, silent.debt, self.command, defect))
         if defective:
             self.explanations = list(defective)
@@ -412,9 +418,12 @@ class Acceptor:
                 window = self._windows.explaining(broker, difference_of(broker, event, mismatch))
                 if window is not None:
                     # what has happened to the state nobody can tell
+                    self.finished = True
+                    if isinstance(window, Race):
+                        self.reason = window.statement
+                        return
                     blamed = replace(mismatch, requirement=window.requirement)
                     self._add(failure_of(broker, event, blamed, self.command, window.name))
-                    self.finished = True
                     return
             self._add(failure_of(broker, event, mismatch, self.command, defect or mismatch.defect))
             if mismatch.fatal:

@@ -23,8 +23,10 @@ class DefectsFollowed:
     _by_kind: Mapping[Kind, tuple[DefectTransition, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        kinds = {kind for defect in self.transitions for kind in defect.kinds}
-        by_kind = {kind: tuple(each for each in self.transitions if kind in each.kinds) for kind in kinds}
+        kinds = {kind for defect in self.transitions for kind in defect.methods}
+        by_kind: dict[Kind, tuple[DefectTransition, ...]] = {
+            kind: tuple(each for each in self.transitions if kind in each.methods) for kind in kinds
+        }
         object.__setattr__(self, "_by_kind", by_kind)
 
     def of_kind(self, kind: Kind) -> tuple[DefectTransition, ...]:

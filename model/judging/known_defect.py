@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.internal_events import Input, InternalEvent, Kind, kind_of
+from amqpspec.model.broker.internal_events import Input, kind_of
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import VERIFIED, Version, VersionRange
 from amqpspec.model.protocol.methods import Method
+
+#: Those of RabbitMQ.
+ALL_DIALECTS = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +30,12 @@ class KnownDefect:
     name: str
     #: the promise
     requirement: str
-    strength: Strength
     #: what the broker does instead
     statement: str
     source: str
     #: names of the dialects whose brokers do it
-    dialects: tuple[str, ...]
+    dialects: tuple[str, ...] = ALL_DIALECTS
+    strength: Strength = field(default=Strength.PROMISED, kw_only=True)
     #: where it begins and ends, if that is known; (): it is known of all that its dialects were verified with
     versions: tuple[VersionRange, ...] = field(default=(), kw_only=True)
     #: it depends on the moment, or on more than the model knows, on one verified version at least: that it was not seen
@@ -58,27 +61,20 @@ class DefectTransition(KnownDefect):
     """One that is another processing of the input that comes under it, and shows before the broker is at rest."""
 
     #: the methods that can come under it
-    methods: tuple[str, ...]
+    methods: tuple[str, ...] = field(kw_only=True)
     #: does this input, one of these, in this state, come under it? It is asked about no others
-    applies: Callable[[Broker, Any], bool]
+    applies: Callable[[Broker, Any], bool] = field(kw_only=True)
     #: processes the input as the broker does
-    process: Callable[[Broker, Any], None]
-    #: what the broker does by itself that can come under it
-    internal_events: tuple[type[InternalEvent], ...] = ()
+    process: Callable[[Broker, Any], None] = field(kw_only=True)
 
     @property
     def is_excuse(self) -> bool:
         """Is it a documented defect of some broker? Else it only says how to go on after a new failure."""
         return bool(self.dialects)
 
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of inputs that can come under it."""
-        return (*self.methods, *self.internal_events)
-
     def comes_under(self, broker: Broker, event: Input) -> bool:
         """Does this input come under it?"""
-        return kind_of(event) in self.kinds and self.applies(broker, event)
+        return kind_of(event) in self.methods and self.applies(broker, event)
 
 
 @dataclass(frozen=True, slots=True)

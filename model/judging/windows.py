@@ -1,9 +1,10 @@
-"""Windows: where and by what a known defect may have spoiled a sequence.
+"""Windows: where and by what a known defect may have spoiled a sequence, or a race that the model does not follow.
 
 What a broken broker does after it broke is nobody's law. A window says by which input a defect comes in, in a state of
 the lawful broker (it is *armed* then), which queues, channels and connections it can spoil from there on, and which
 frames of these. A difference that nothing explains, and that lies within an armed window, is credited to the defect.
-The state after it is not known, so nothing more is judged in the sequence.
+The state after it is not known, so nothing more is judged in the sequence. A race is the same without anybody's fault:
+the difference is undecided.
 
 An armed window changes nothing of what is permitted: explanations are compared without it, and share what is armed.
 """
@@ -133,11 +134,14 @@ class Difference:
         return self.queue in scope.queues
 
 
-@dataclass(frozen=True, slots=True)
-class Window(KnownDefect):
-    """A known defect that is not followed."""
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """How something comes in that is not followed, and what may be otherwise by it."""
 
-    #: what it can spoil
+    name: str
+    #: what it is, in a sentence
+    statement: str
+    #: what may be otherwise
     spoils: frozenset[Part]
     #: the kinds of inputs by which it comes in
     kinds: tuple[Kind, ...] = ()
@@ -153,15 +157,25 @@ class Window(KnownDefect):
     shows_at_once: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class Window(Reach, KnownDefect):
+    """A known defect that is not followed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Race(Reach):
+    """What a broker may do in several orders that the model does not follow. What it explains is undecided."""
+
+
 @dataclass(slots=True)
 class ArmedWindows:
-    """The windows that are armed in a sequence, by the names of their defects; all explanations share it."""
+    """The windows that are armed in a sequence, by their names; all explanations share it."""
 
-    windows: tuple[Window, ...] = ()
+    windows: tuple[Window | Race, ...] = ()
     armed: dict[str, set[Scope]] = field(default_factory=dict)
     #: names of all that were armed in the sequence
     were_armed: set[str] = field(default_factory=set)
-    _by_kind: Mapping[Kind, tuple[Window, ...]] = field(default_factory=dict)
+    _by_kind: Mapping[Kind, tuple[Window | Race, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         kinds = {kind for window in self.windows for kind in window.kinds}
@@ -183,21 +197,25 @@ class ArmedWindows:
                 del self.armed[window.name]
         return {window.name for window in armed if window.shows_at_once}
 
-    def explaining(self, broker: Broker, difference: Difference) -> Window | None:
-        """The window that the difference lies in: of several one that had to be armed, and of the requirement that it
-        breaks.
+    def explaining(self, broker: Broker, difference: Difference) -> Window | Race | None:
+        """The window that the difference lies in: of several a race, or else one that had to be armed, and of the
+        requirement that the difference breaks.
         """
         found = [window for window in self.windows if self._explains(window, broker, difference)]
-        return min(
-            found, key=lambda each: (not each.kinds, each.requirement != difference.requirement), default=None
-        )
+        if not found:
+            return None
+        return min(found, key=lambda each: (isinstance(each, Window), not each.kinds, _is_other(each, difference)))
 
-    def _explains(self, window: Window, broker: Broker, difference: Difference) -> bool:
+    def _explains(self, window: Window | Race, broker: Broker, difference: Difference) -> bool:
         if difference.part not in window.spoils:
             return False
         if window.kinds and not any(map(difference.is_within, self.armed.get(window.name, ()))):
             return False
         return window.explains(broker, difference)
+
+
+def _is_other(window: Window | Race, difference: Difference) -> bool:
+    return isinstance(window, Window) and window.requirement != difference.requirement
 
 
 # ------------------------------------------------------------------------------------------------ differences

@@ -1,0 +1,49 @@
+"""Races that the model does not follow: what they may have brought about is undecided, and blames nobody.
+
+Each is an order between processes of a broker that nothing promises (docs/limits.md), where following every order would
+cost more than it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
+from amqpspec.model.broker.overflow import has_length_limit
+from amqpspec.model.broker.queues import Queue
+from amqpspec.model.judging.windows import SERVICE, Part, Race, Scope, of_queues
+from amqpspec.model.protocol.methods import TraceEvent
+
+
+def _returns_race_limit(broker: Broker, event: TraceEvent | Teardown) -> Scope | None:
+    queues = [queue for queue in broker.queues.values() if has_length_limit(broker, queue)]
+    racing = [queue for queue in queues if _is_raced(queue, list(_ended_with(broker, event)))]
+    return of_queues(broker, racing) if racing else None
+
+
+def _ended_with(broker: Broker, event: TraceEvent | Teardown) -> Iterator[Channel]:
+    for channel in broker.channels.values():
+        if channel.connection == event.connection and event.channel in (0, channel.number):
+            yield channel
+
+
+def _is_raced(queue: Queue, ending: list[Channel]) -> bool:
+    """Do several channels give back what they hold of the queue, or does one while something else is on its way?"""
+    holding = [each for each in ending if any(entry.queue is queue for entry in each.unacknowledged.values())]
+    taking = [each for each in ending if any(consumer.queue is queue for consumer in each.consumers.values())]
+    return bool(holding) and (len({id(each) for each in (*holding, *taking)}) > 1 or bool(queue.unproven))
+
+
+RACES: tuple[Race, ...] = (
+    Race(
+        name="returns race a limit",
+        # rabbit_fifo:apply {down, Pid, _}: once for each channel, each time with checkout and evaluate_limit
+        statement="channels that hold messages of a queue with a limit end at one time, or while others come to it:"
+        " in which order these are there, and what is dropped, is open",
+        spoils=SERVICE | {Part.CONFIRM},
+        kinds=("channel.close", "connection.close", "socket.abort", ChannelCrash, ConnectionTeardown),
+        arms=_returns_race_limit,
+    ),
+)
