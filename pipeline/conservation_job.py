@@ -36,7 +36,7 @@ from amqpspec.pipeline.judging.conservation import (
 from amqpspec.pipeline.judging.message_facts import SCHEMA, What, batches
 from amqpspec.pipeline.spark_session import failing_in_a_line, spark_session
 from amqpspec.pipeline.spark_tasks import run_tasks
-from amqpspec.pipeline.store.files import StoreError
+from amqpspec.pipeline.store.files import SHARED, StoreError
 from amqpspec.pipeline.store.store import Store
 
 #: In the place of a requirement: `message` says how many more violations a task found, which it does not name.
@@ -83,6 +83,8 @@ def _with_spark(spark: Any, files: list[Path], folder: Path) -> Conservation:
     problems = run_tasks(spark, files, lambda file: _write_facts(file, facts))
     if problems:
         raise (TraceError if isinstance(problems[0], TraceError) else StoreError)(str(problems[0]))
+    if unseen := [file for file in files if not (facts / file.name).is_file()]:
+        raise StoreError(f"{unseen[0]}: what a worker found in it is not here; {SHARED}")
     added = added_up(spark.read.parquet(f"file://{facts}"))
     notes = added.where(added.what > What.SETTLED.value).collect()
     queues = notes_of(Added(*row) for row in notes)

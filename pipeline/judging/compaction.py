@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from amqpspec.conformance.traces.trace_parquet import GROUP_ROWS, SCHEMA
+from amqpspec.pipeline.judging.judged_parts import judged_parts, write_judgements
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
 from amqpspec.pipeline.store.adding import PART_ROWS
 from amqpspec.pipeline.store.files import UNFINISHED, StoreError, whole_file
@@ -46,11 +47,12 @@ def compact(store: Store, grace: float = GRACE) -> Compacted:
     """Put small parts together, and remove what is over. Raises `StoreError` when the store cannot be written."""
     contents = store.contents()
     groups: defaultdict[tuple[str, bool], list[Part]] = defaultdict(list)
-    for part in contents.parts:
-        if part.rows < PART_ROWS // 2:
-            groups[part.folder, store.is_judged(part)].append(part)
-    problems: list[str] = []
-    for (_, judged), parts in groups.items():
+    small = judged_parts(store, (part for part in contents.parts if part.rows < PART_ROWS // 2))
+    for is_judged, parts in ((True, small.judged), (False, small.unjudged)):
+        for part in parts:
+            groups[part.folder, is_judged].append(part)
+    problems = [*contents.broken, *small.broken]
+    for (_, judged), parts in sorted(groups.items()):
         for together in _packed(parts):
             try:
                 _merge(store, together, judged)
@@ -100,8 +102,7 @@ def _merge(store: Store, parts: Sequence[Part], judged: bool) -> None:
         pq.write_table(pa.concat_tables(rows), unfinished, compression="zstd", row_group_size=GROUP_ROWS)
         octets = unfinished.stat().st_size
     if judged:
-        with whole_file(store.root / made.judgements) as unfinished:
-            pq.write_table(pa.concat_tables(results), unfinished, compression="zstd")
+        write_judgements(store, made, pa.concat_tables(results))
     store.commit(
         [Part(id, made.day, made.target, made.run, made.rows, made.frames, made.sequences, octets)],
         replaces=[part.id for part in parts],

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amqpspec.conformance.traces.trace import read_trace
+from amqpspec.conformance.traces.trace import TraceError, read_trace
 from amqpspec.conformance.traces.trace_row import TraceRow
 from amqpspec.model.protocol.methods import CONTENT_METHODS
 from amqpspec.pipeline.judging.connection_facts import facts_of
@@ -63,7 +63,7 @@ class Violation:
 
 @dataclass(slots=True)
 class Conservation:
-    """What was found. `undecided`: queue -> why something could not be decided of it. `wrong`: how many violations
+    """What was found. `undecided`: queue -> why something could not be decided of it, "" for the run. `wrong`: how many violations
     there are; the first `MOST_NAMED` of them are named.
     """
 
@@ -170,7 +170,8 @@ def judge_messages(added: Iterable[Added], queues: Mapping[str, QueueNotes]) -> 
     """The second stage; `added` in the order of `ORDER`. An undecided queue is named once."""
     undecided: set[tuple[str, str]] = set()
     if (everywhere := queues.get("")) is not None and everywhere.broke_off:
-        return  # what was published is not known
+        yield Judged("", "frames were sent that are no methods, so what was published is not known", "", 0, 0.0)
+        return
     for message, facts in groupby(added, key=lambda fact: fact.message):
         published: list[Added] = []
         for queue, of_queue in groupby(facts, key=lambda fact: fact.queue):
@@ -290,6 +291,8 @@ def add_judged(found: Conservation, judged: Iterable[Judged]) -> Conservation:
         if len(found.violations) < MOST_NAMED:
             found.violations.append(Violation(*each))
     found.violations.sort(key=lambda each: (each.time, each.queue, each.message))
+    if not (found.messages or found.wrong or found.undecided):
+        found.undecided[""] = "no message was published or delivered in it"
     return found
 
 
@@ -300,8 +303,13 @@ def sequences_of(file: Path) -> Iterator[Iterator[TraceRow]]:
 
 
 def files_of(store: Store, run: str) -> list[Path]:
-    """The traces of a run. Raises `StoreError` where there is none."""
-    files = [store.root / part.trace for part in store.contents().parts if part.run == run]
+    """The traces of a run. Raises `StoreError` where there is none, `TraceError` where it is not known whether these
+    are all.
+    """
+    contents = store.contents()
+    if contents.broken:
+        raise TraceError(f"{contents.broken[0]}, so it is not known what belongs to the run")
+    files = [store.root / part.trace for part in contents.parts if part.run == run]
     if not files:
         raise StoreError(f"{store.root}: the store has no run {run!r}")
     return files

@@ -19,6 +19,7 @@ from amqpspec.pipeline import bulk_judging as bulk
 from amqpspec.pipeline.bulk_judging import judge_store, shares
 from amqpspec.pipeline.judging import part_judging
 from amqpspec.pipeline.judging.latencies import CONFIRM, FIRST_DELIVERY, Latencies
+from amqpspec.pipeline.judging.judged_parts import is_judged
 from amqpspec.pipeline.store import adding
 from amqpspec.pipeline.store.adding import add_trace
 from amqpspec.pipeline.store.files import StoreError
@@ -43,7 +44,7 @@ def found(store: Store) -> list[dict[str, Any]]:
     rows = [
         row
         for part in store.contents().parts
-        if store.is_judged(part)
+        if is_judged(store, part)
         for row in pq.read_table(store.root / part.judgements).to_pylist()
     ]
     return sorted(rows, key=lambda row: str(row["sequence"]))
@@ -174,7 +175,7 @@ def test_a_file_that_breaks_in_the_middle_is_not_taken_for_judged(
     monkeypatch.setattr(part_judging, "_rows_of", breaking)
     summary = judge_store(store, judge=judge)
     assert (summary.unreadable, summary.sequences) == (1, 0) and "Input/output error" in summary.problems[0]
-    assert not store.is_judged(part)
+    assert not is_judged(store, part)
     monkeypatch.undo()
     assert judge_store(store, judge=judge).sequences == 9
 

@@ -17,6 +17,7 @@ from amqpspec.pipeline.bulk_import import import_traces
 from amqpspec.pipeline.bulk_judging import judge_store
 from amqpspec.pipeline.judging import compaction
 from amqpspec.pipeline.judging.compaction import compact
+from amqpspec.pipeline.judging.judged_parts import is_judged
 from amqpspec.pipeline.store import adding
 from amqpspec.pipeline.store.adding import add_trace
 from amqpspec.pipeline.store.files import StoreError
@@ -50,7 +51,7 @@ def rows_of(store: Store) -> dict[str, list[TraceRow]]:
 def results(store: Store) -> list[tuple[object, ...]]:
     """What was found, without where it is."""
     names = ("sequence", "verdict", "frames", "reason")
-    tables = [pq.read_table(store.root / part.judgements) for part in store.contents().parts if store.is_judged(part)]
+    tables = [pq.read_table(store.root / part.judgements) for part in store.contents().parts if is_judged(store, part)]
     return sorted(tuple(row[name] for name in names) for table in tables for row in table.to_pylist())
 
 
@@ -178,7 +179,7 @@ def test_unfinished_and_foreign_files_are_not_read(store: Store, trace: Path) ->
     contents = store.contents()
     assert contents.parts == (part,)
     assert store.foreign() == [folder / "other.parquet"]
-    (problem,) = contents.problems
+    (problem,) = contents.broken
     assert "torn.json: not a commit of a store" in problem
 
 
@@ -209,7 +210,7 @@ def test_compaction_keeps_rows_and_results(store: Store, tmp_path: Path) -> None
     done = compact(store, grace=0.0)
     assert (done.before, done.after, done.removed, done.problems) == (6, 2, 10, [])
     assert rows_of(store) == rows and results(store) == found and len(found) == 8
-    (judged,) = [part for part in store.contents().parts if store.is_judged(part)]
+    (judged,) = [part for part in store.contents().parts if is_judged(store, part)]
     table = pq.read_table(store.root / judged.judgements).to_pylist()
     whole = list(read_trace(store.root / judged.trace))
     assert [whole[row["first_row"] - 1]["kind"] for row in table] == ["start"] * 8
