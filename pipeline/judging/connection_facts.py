@@ -1,25 +1,42 @@
 """What one connection says of messages: the first stage of `conservation`.
 
-A message that was given back counts from the moment on at which a later reply on its channel shows that the broker
+Which queues a message went to is told by the topology of the whole run (`topology.py`), between the moment at which it
+was sent and its confirm. A message that was given back counts from the moment on at which a later reply on its channel shows that the broker
 had read it; what the client settled counts as settled when it was sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from amqpspec.conformance.traces.trace_row import TraceRow
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, UnknownDialect, dialect_named
 from amqpspec.model.protocol.methods import SYNCHRONOUS_METHODS
+from amqpspec.model.rules.basic.message_checks import KEY_HEADERS
 from amqpspec.pipeline.judging.message_facts import REASONS, Fact, What
 from amqpspec.pipeline.judging.message_identity import form_of, message_of
+from amqpspec.pipeline.judging.topology import UNBOUND, Reached, Sent, Topology
 
 _ARGUMENTS, _AUTO_DELETE, _EXCLUSIVE, _EXPIRATION = REASONS[:6], 6, 7, 8
 
 #: A message in a queue.
 _Place = tuple[str, int]
+
+
+class _Publish(NamedTuple):
+    """What was published. `keys`: the routing key, and those of CC and BCC."""
+
+    message: int
+    exchange: str
+    keys: tuple[str, ...]
+    headers: dict[str, Any]
+    time: float
+    expires: bool
+    is_mandatory: bool
 
 
 @dataclass(slots=True)
@@ -44,25 +61,26 @@ class _Channel:
     pinned: int = 0
     #: number of the last publish in confirm mode; -1: it is in none
     published: int = -1
-    unconfirmed: dict[int, _Place] = field(default_factory=dict)
+    unconfirmed: dict[int, _Publish] = field(default_factory=dict)
     in_transaction: bool = False
-    #: of the transaction: what is published (message, form, queue), settled, given back
-    publishes: list[tuple[int, int, str]] = field(default_factory=list)
+    #: of the transaction: what is published, with its form, settled, given back
+    publishes: list[tuple[_Publish, int]] = field(default_factory=list)
     settles: list[tuple[int, _Place, bool]] = field(default_factory=list)
     #: of the last commit, whose reply has not come
-    committed: list[_Place] = field(default_factory=list)
+    committed: list[_Publish] = field(default_factory=list)
     #: when the client asked to close it
     closing: float | None = None
 
 
-def facts_of(rows: Iterable[TraceRow]) -> Iterator[Fact]:
-    """The facts of one sequence (a connection, or several)."""
-    return _Sequence().facts(rows)
+def facts_of(rows: Iterable[TraceRow], topology: Topology) -> Iterator[Fact]:
+    """The facts of one sequence (a connection, or several). `topology`: of all sequences of the run."""
+    return _Sequence(topology).facts(rows)
 
 
 class _Sequence:
-    def __init__(self) -> None:
-        self._host = "/"
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._name, self._host, self._dialect = "", "/", DEFAULT_DIALECT
         self._channels: dict[tuple[str, int], _Channel] = {}
         self._found: list[Fact] = []
         #: queue -> the first time it was met, and the messages in it
@@ -77,7 +95,9 @@ class _Sequence:
     def facts(self, rows: Iterable[TraceRow]) -> Iterator[Fact]:
         for row in rows:
             if row["kind"] == "start":
-                self._host = row.get("virtual_host") or "/"
+                self._name, self._host = row["sequence"], row.get("virtual_host") or "/"
+                with suppress(UnknownDialect):  # told where it is judged
+                    self._dialect = dialect_named(row.get("dialect") or DEFAULT_DIALECT.name)
             elif row["kind"] == "frame":
                 self._frame(row)
                 if self._found:
@@ -177,8 +197,8 @@ class _Sequence:
         if method == "basic.get":
             self._got(row, request, channel)
         elif method == "tx.commit":
-            for queue, message in channel.committed:
-                self._add(queue, message, 0, What.CONFIRMED, row["time"])
+            for publish in channel.committed:
+                self._in_queues(publish, row)
             channel.committed.clear()
 
     def _named(self, given: Any, channel: _Channel) -> str:
@@ -189,18 +209,48 @@ class _Sequence:
     def _publish(self, row: TraceRow, channel: _Channel) -> None:
         message, form = message_of(row), form_of(row)
         arguments = row["arguments"]
-        queue = "" if arguments.get("exchange") else f"{self._host} {arguments.get('routing_key', '')}"
-        if "expiration" in row.get("properties", {}):
-            # any queue may have got it
-            self._tell(queue, What.LOSES, _EXPIRATION)
+        properties = row.get("properties", {})
+        headers = properties.get("headers") or {}
+        keys = str(arguments.get("routing_key", "")), *self._further_keys(headers)
+        publish = _Publish(
+            message, str(arguments.get("exchange") or ""), keys, headers, row["time"], "expiration" in properties,
+            bool(arguments.get("mandatory")),
+        )  # fmt: skip
         if channel.in_transaction:
-            channel.publishes.append((message, form, queue))
+            channel.publishes.append((publish, form))
             return
         self._add("", message, form, What.PUBLISHED, row["time"])
         if channel.published >= 0:
             channel.published += 1
-            if queue:
-                channel.unconfirmed[channel.published] = queue, message
+            channel.unconfirmed[channel.published] = publish
+
+    def _further_keys(self, headers: dict[str, Any]) -> Iterator[str]:
+        """Those of CC and BCC (PUBLISH-011)."""
+        if headers and self._dialect.extensions:
+            lists = (headers[name] for name in KEY_HEADERS if isinstance(headers.get(name), list | tuple))
+            yield from (key for keys in lists for key in keys if isinstance(key, str))
+
+    def _in_queues(self, publish: _Publish, read: TraceRow) -> None:
+        """The broker has said that it has the message, wherever that went."""
+        if not publish.exchange:
+            reached = Reached(frozenset(publish.keys))
+        else:
+            headers = {name: value for name, value in publish.headers.items() if name != "BCC"}
+            place = self._name, read["connection"], read["channel"]
+            sent = Sent(self._host, publish.exchange, publish.keys, headers, place, publish.time)
+            reached = self._topology.reached(sent, read["time"], self._dialect)
+        for name in reached.queues:
+            queue = f"{self._host} {name}"
+            self._add(queue, publish.message, 0, What.CONFIRMED, read["time"])
+            if publish.expires:
+                self._tell(queue, What.LOSES, _EXPIRATION)
+        for name, why in reached.doubtful.items():
+            self._tell(f"{self._host} {name}", What.UNTOLD, why)
+        exchanges = dict(reached.exchanges)
+        if publish.is_mandatory and not (reached.queues or reached.doubtful or exchanges):
+            exchanges[publish.exchange] = UNBOUND
+        for name, why in exchanges.items():
+            self._tell(f"{self._host} exchange {name}", What.EXCHANGE_UNTOLD, why)
 
     def _settle(self, row: TraceRow, channel: _Channel) -> None:
         arguments = row["arguments"]
@@ -231,10 +281,9 @@ class _Sequence:
         channel.in_transaction = True
 
     def _commit(self, row: TraceRow, channel: _Channel) -> None:
-        for message, form, queue in channel.publishes:
-            self._add("", message, form, What.PUBLISHED, row["time"])
-            if queue:
-                channel.committed.append((queue, message))
+        for publish, form in channel.publishes:
+            self._add("", publish.message, form, What.PUBLISHED, row["time"])
+            channel.committed.append(publish)
         for _, place, is_back in channel.settles:
             self._settled(channel, place, is_back, row["time"])
         channel.publishes.clear()
@@ -332,17 +381,17 @@ class _Sequence:
                     break
                 numbers.append(number)
         for number in numbers:
-            queue, message = channel.unconfirmed.pop(number)
+            publish = channel.unconfirmed.pop(number)
             if row["method"] == "basic.ack":
-                self._add(queue, message, 0, What.CONFIRMED, row["time"])
+                self._in_queues(publish, row)
 
     def _returned(self, row: TraceRow, channel: _Channel) -> None:
         """It reached no queue."""
         message = message_of(row)
-        found = next((number for number, each in channel.unconfirmed.items() if each[1] == message), None)
+        found = next((number for number, each in channel.unconfirmed.items() if each.message == message), None)
         if found is not None:
             del channel.unconfirmed[found]
-        channel.committed = [each for each in channel.committed if each[1] != message]
+        channel.committed = [each for each in channel.committed if each.message != message]
 
     def _cancelled(self, row: TraceRow, channel: _Channel) -> None:
         """The broker ended a consumer: what that held may come again, or be gone with the queue."""

@@ -1,6 +1,7 @@
 """Conservation: what becomes of a message between the connections of a run in which all clients were recorded.
 
-The first stage takes the facts of each connection (`connection_facts`). They are added up by message, queue, form and
+What the clients do to exchanges and bindings comes first (`topology`). Then the first stage takes the facts of each
+connection (`connection_facts`). They are added up by message, queue, form and
 kind, and put in the order of the messages; the second stage reads that once. What one message needs stands together, so
 it can be spread by message. Of the queues as wholes it has `QueueNotes`. It finds
 
@@ -16,7 +17,7 @@ Each is said only where the recording decides it (docs/pipeline.md). Times are o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import inf
@@ -32,6 +33,8 @@ from amqpspec.model.protocol.methods import CONTENT_METHODS
 from amqpspec.pipeline.judging.connection_facts import facts_of
 from amqpspec.pipeline.judging.message_facts import REASONS, SCHEMA, What, batches
 from amqpspec.pipeline.judging.message_identity import message_of, text_of
+from amqpspec.pipeline.judging.topology import NOT_TOLD, Topology
+from amqpspec.pipeline.judging.topology_changes import changes_in, changes_of
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.store import Store
 
@@ -109,6 +112,9 @@ class QueueNotes:
     purged: float = inf
     #: when a channel that took messages from it first ended
     ended: float = inf
+    #: why it is not known what was routed there, and whether it is an exchange
+    untold: str = ""
+    is_exchange: bool = False
 
     def take(self, fact: Added) -> None:
         what = What(fact.what)
@@ -122,6 +128,8 @@ class QueueNotes:
             self.ended = min(self.ended, fact.first)
         elif what is What.LOSES:
             self.loses = self.loses or f"it has {REASONS[fact.form]}"
+        elif what in (What.UNTOLD, What.EXCHANGE_UNTOLD):
+            self.untold, self.is_exchange = NOT_TOLD[fact.form], what is What.EXCHANGE_UNTOLD
         elif what is What.IS_STREAM:
             self.is_stream = True
         elif what is What.HAS_DEAD_LETTERS:
@@ -244,14 +252,15 @@ def _not_empty(notes: QueueNotes, published: float, since: float, returns: int) 
 
 
 class Facts:
-    """The facts of any number of sequences, in this process."""
+    """The facts of any number of sequences, in this process. `topology`: what all of them do to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
         self._chunks: list[pa.RecordBatch] = []
 
     def add(self, rows: Iterable[TraceRow]) -> None:
         """Take the rows of one sequence."""
-        self._chunks += batches(facts_of(rows))
+        self._chunks += batches(facts_of(rows, self._topology))
 
     def added_up(self) -> pa.Table:
         """With the columns of `Added`, in the order of `ORDER`."""
@@ -274,12 +283,26 @@ def conservation(facts: Facts) -> Conservation:
     is_note = pc.greater(table.column("what"), What.SETTLED.value)
     notes, messages = table.filter(is_note), table.filter(pc.invert(is_note))
     queues = notes_of(rows_of(notes))
-    found = Conservation(queues=len(queues))
+    found = beginning(queues)
     found.messages = pc.count_distinct(
         messages.filter(pc.equal(messages.column("what"), What.PUBLISHED.value)).column("message")
     ).as_py()
     everything = (row for batch in messages.to_batches(max_chunksize=10_000) for row in rows_of(batch))
     return add_judged(found, judge_messages(everything, queues))
+
+
+def conservation_of(sequences: Sequence[Sequence[TraceRow]]) -> Conservation:
+    """Both stages for the rows of all sequences of a run."""
+    facts = Facts(Topology(change for rows in sequences for change in changes_of(rows)))
+    for rows in sequences:
+        facts.add(rows)
+    return conservation(facts)
+
+
+def beginning(queues: Mapping[str, QueueNotes]) -> Conservation:
+    """What is found before any message is looked at: where it is not known what went there."""
+    untold = {name: notes.untold for name, notes in queues.items() if notes.untold}
+    return Conservation(undecided=untold, queues=sum(not notes.is_exchange for notes in queues.values()))
 
 
 def add_judged(found: Conservation, judged: Iterable[Judged]) -> Conservation:
@@ -318,7 +341,7 @@ def files_of(store: Store, run: str) -> list[Path]:
 def conservation_of_run(store: Store, run: str) -> Conservation:
     """Both stages for a run of the store. Raises `StoreError` where it has no such run, `TraceError`."""
     files = files_of(store, run)
-    facts = Facts()
+    facts = Facts(Topology(change for file in files for change in changes_in(file)))
     for file in files:
         for rows in sequences_of(file):
             facts.add(rows)

@@ -20,8 +20,7 @@ from amqpspec.pipeline.judging.conservation import (
     TWICE,
     UNPUBLISHED,
     Conservation,
-    Facts,
-    conservation,
+    conservation_of,
     conservation_of_run,
 )
 from amqpspec.pipeline.store.adding import add_trace
@@ -82,10 +81,7 @@ EMPTY: list[Frame] = [(50.0, "sent", "basic.get", {"queue": "q"}), (50.1, "recei
 
 
 def found(*connections: Iterator[TraceRow]) -> Conservation:
-    facts = Facts()
-    for each in connections:
-        facts.add(each)
-    return conservation(facts)
+    return conservation_of([list(each) for each in connections])
 
 
 def wrong(*connections: Iterator[TraceRow]) -> list[tuple[str, str]]:
