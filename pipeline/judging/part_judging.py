@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amqpspec.conformance.traces.trace_parquet import batch_rows, columns_of
-from amqpspec.conformance.traces.trace_row import TraceError, TraceRow
+from amqpspec.conformance.traces.trace_row import DIGEST, TraceError, TraceRow
 from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
 from amqpspec.conformance.verdicts.judge import judge_open
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS, judgement_row, problem_row
 from amqpspec.pipeline.judging.judged_parts import write_judgements
 from amqpspec.pipeline.judging.latencies import Latencies
-from amqpspec.pipeline.judging.open_part import DIGEST, open_judgements
+from amqpspec.pipeline.judging.open_part import open_judgements
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store
