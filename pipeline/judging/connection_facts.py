@@ -23,6 +23,9 @@ from amqpspec.pipeline.judging.topology import UNBOUND, Reached, Sent, Topology
 
 _ARGUMENTS, _AUTO_DELETE, _EXCLUSIVE, _EXPIRATION = REASONS[:6], 6, 7, 8
 
+#: Of a gap in the tags of deliveries so many are remembered.
+_MOST_SKIPPED = 100
+
 #: A message in a queue.
 _Place = tuple[str, int]
 
@@ -49,6 +52,9 @@ class _Channel:
     #: queues that it took messages from
     sources: set[str] = field(default_factory=set)
     held: dict[int, _Place] = field(default_factory=dict)
+    #: the highest tag of a delivery, and those below that none had
+    highest: int = 0
+    skipped: set[int] = field(default_factory=set)
     #: requests that wait: name, row, how many messages were given back before it, how often all was settled
     asked: list[tuple[str, TraceRow, int, int]] = field(default_factory=list)
     #: how often all that was outstanding was settled at once, and how often that is known to have been read; what the
@@ -260,6 +266,10 @@ class _Sequence:
         if arguments.get("multiple"):
             tags = [each for each in channel.held if each <= tag or not tag]
             channel.all_settled += not tag
+        if tag in channel.skipped or tag > channel.highest:
+            channel.skipped.discard(tag)
+            for queue in channel.sources:
+                self._tell(queue, What.UNRECORDED)
         for each in tags:
             place = channel.held.pop(each)
             if channel.in_transaction:
@@ -345,10 +355,13 @@ class _Sequence:
         message = message_of(row)
         what = What.REDELIVERED if arguments.get("redelivered") else What.DELIVERED
         self._add(queue, message, 0 if is_dead_letter else form_of(row), what, row["time"])
+        tag = arguments.get("delivery_tag", 0)
+        channel.skipped.update(range(max(channel.highest + 1, tag - _MOST_SKIPPED), tag))
+        channel.highest = max(channel.highest, tag)
         if is_settled or channel.all_settled > channel.all_read:
             self._add(queue, message, 0, What.SETTLED, row["time"])
         if not is_settled:
-            channel.held[arguments.get("delivery_tag", 0)] = queue, message
+            channel.held[tag] = queue, message
 
     def _got(self, row: TraceRow, request: TraceRow, channel: _Channel) -> None:
         queue = self._named(request["arguments"].get("queue"), channel)

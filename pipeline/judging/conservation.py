@@ -114,6 +114,8 @@ class QueueNotes:
     ended: float = inf
     #: why it is not known what was routed there, and whether it is an exchange
     untold: str = ""
+    #: a delivery that may have been of it is not in the recording
+    is_unrecorded: bool = False
     is_exchange: bool = False
 
     def take(self, fact: Added) -> None:
@@ -130,6 +132,8 @@ class QueueNotes:
             self.loses = self.loses or f"it has {REASONS[fact.form]}"
         elif what in (What.UNTOLD, What.EXCHANGE_UNTOLD):
             self.untold, self.is_exchange = NOT_TOLD[fact.form], what is What.EXCHANGE_UNTOLD
+        elif what is What.UNRECORDED:
+            self.is_unrecorded = True
         elif what is What.IS_STREAM:
             self.is_stream = True
         elif what is What.HAS_DEAD_LETTERS:
@@ -153,6 +157,8 @@ class QueueNotes:
     @property
     def uncounted(self) -> str | None:
         """Why deliveries cannot be counted."""
+        if self.is_unrecorded:
+            return "a delivery that a client has settled is not in the recording"
         return self.unflagged or ("the broker ended a channel or a consumer" if self.broke_off else None)
 
 

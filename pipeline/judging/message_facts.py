@@ -46,6 +46,8 @@ class What(IntEnum):
     UNTOLD = 14
     #: the same of an exchange, which stands in the place of the queue
     EXCHANGE_UNTOLD = 15
+    #: a client that takes messages from it has settled a delivery that is not in the recording
+    UNRECORDED = 16
 
 
 #: What a queue, or a message, may have by which messages are gone or passed on.

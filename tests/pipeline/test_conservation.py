@@ -119,6 +119,15 @@ class TestAcrossConnections:
         dropped = rows("c", CONSUME, delivered(2.0, "m"), settled(3.0, 1, "basic.reject"), *closed(4.0))
         assert wrong(publisher(*EMPTY), dropped) == []
 
+    def test_a_delivery_that_the_recording_lacks_is_no_loss(self) -> None:
+        why = {"/ q": "a delivery that a client has settled is not in the recording"}
+        more = published(1.5, "m2", 2)
+        for lacking in ([settled(2.5, 1)], [delivered(2.2, "m2", tag=2), settled(2.5, 1), settled(2.6, 2)]):
+            result = found(publisher(*more, *EMPTY), rows("c", CONSUME, *lacking))
+            assert (result.violations, result.undecided) == ([], why)
+        unknown = rows("c", CONSUME, delivered(2.2, "m2", tag=2), settled(2.6, 2))
+        assert wrong(publisher(*more, *EMPTY), unknown) == [LOST], "nobody knows of another delivery"
+
     def test_what_is_settled_comes_again(self) -> None:
         for ends in ((), closed(2.7)):
             first = rows("c", CONSUME, delivered(2.0, "m"), settled(2.5, 1), *ends)
