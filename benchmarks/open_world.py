@@ -79,8 +79,6 @@ def run(names: Sequence[str] | None = None) -> ResultTable:
 
 def _row(label: str, caught: dict[str, list[str]]) -> tuple[str, ...]:
     found = [name for name, failures in caught.items() if failures]
-    rightly = [
-        name for name in found if any(each.startswith(f"{FAULTS[name].requirement}|") for each in caught[name])
-    ]
+    rightly = [name for name in found if any(each.startswith(f"{FAULTS[name].requirement}|") for each in caught[name])]
     which = "" if label == "all" else ", ".join(found)
     return label, str(len(caught)), str(len(found)), str(len(rightly)), which

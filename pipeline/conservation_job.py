@@ -30,6 +30,7 @@ from amqpspec.pipeline.judging.conservation import (
     files_of,
     judge_messages,
     notes_of,
+    only_certain,
     rows_of,
     sequences_of,
     with_bodies,
@@ -57,7 +58,7 @@ def conservation_with_spark(store: Store, run: str, master: str) -> Conservation
             found = _with_spark(spark, files, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return with_bodies(found, files)
+    return with_bodies(only_certain(found, store, run), files)
 
 
 def added_up(facts: Any) -> Any:

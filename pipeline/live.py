@@ -258,7 +258,8 @@ def left_undone(incoming: Path, out: Path) -> list[str]:
     for task in range(TASKS):
         open_ones.update(recording for recording, _ in load(_state(out, max(done), task)).starts)
     return lines + [
-        f"{recording}: {plural(many, 'sequence')} without an end, not judged yet" for recording, many in open_ones.items()
+        f"{recording}: {plural(many, 'sequence')} without an end, not judged yet"
+        for recording, many in open_ones.items()
     ]
 
 

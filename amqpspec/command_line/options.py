@@ -308,7 +308,10 @@ def _serve(parser: argparse.ArgumentParser) -> None:
 
 def _record(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--upstream", required=True, metavar="URL", help="the broker, amqp://host:port or amqps://host:port?cacertfile=…"
+        "--upstream",
+        required=True,
+        metavar="URL",
+        help="the broker, amqp://host:port or amqps://host:port?cacertfile=…",
     )
     parser.add_argument(
         "--listen", type=_place, default=("127.0.0.1", 5673), metavar="HOST:PORT",

@@ -130,9 +130,7 @@ def _conservation(options: argparse.Namespace, console: Console) -> int:
         console.print(Text(visible(line), style="red"), soft_wrap=True)
     for queue, why in sorted(found.undecided.items()):
         console.print(Text(visible(f"not decidable of {queue or 'the run'}: {why}"), style="yellow"), soft_wrap=True)
-    console.print(
-        Text(f"{plural(found.messages, 'message')}, {plural(found.queues, 'queue')}: {found.wrong:,} wrong")
-    )
+    console.print(Text(f"{plural(found.messages, 'message')}, {plural(found.queues, 'queue')}: {found.wrong:,} wrong"))
     return DEVIATES if found.violations else INCONCLUSIVE if found.undecided else CONFORMS
 
 

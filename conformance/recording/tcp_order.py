@@ -154,7 +154,9 @@ class TcpOrder:
         if new and self.listener is not None:
             own.next += len(new)
             (self.listener.sent if each.is_sent else self.listener.received)(new, segment.time)
-        if len(segment.data) < segment.size:  # a capture with `-s`: the rest was there, whether it is acknowledged or not
+        if (
+            len(segment.data) < segment.size
+        ):  # a capture with `-s`: the rest was there, whether it is acknowledged or not
             own.acknowledged = max(own.acknowledged, each.number + segment.size)
         if segment.ends and own.next == each.number + segment.size:
             own.next += 1

@@ -52,8 +52,8 @@ class RowWriter(ABC):
         """A sequence begins. `target` is a label for people; `seed` fits in 64 bits with sign.
 
         `virtual_host`: the one that exists. `user`: the name of the target's user, where it is no secret.
-        `repeats`: the sequence that this one is a repetition of, or a shorter form. `planned`: the texts of the commands
-        that are to be carried out, if nothing ends it before.
+        `repeats`: the sequence that this one is a repetition of, or a shorter form. `planned`: the texts of the
+        commands that are to be carried out, if nothing ends it before.
         """
         if seed is not None and not -(2**63) <= seed < 2**63:
             raise TraceError(f"{self.path}: the seed {seed} does not fit in 64 bits")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -55,7 +55,7 @@ def compact(store: Store, grace: float = GRACE) -> Compacted:
     for (_, judged), parts in sorted(groups.items()):
         for together in _packed(parts):
             try:
-                _merge(store, together, judged)
+                _merge(store, together, judged, contents.flaws)
             except (OSError, pa.ArrowException) as error:
                 names = ", ".join(str(store.root / part.trace) for part in together)
                 problems.append(f"{names}: cannot be put together: {' '.join(str(error).split())}")
@@ -76,7 +76,7 @@ def _packed(parts: Iterable[Part]) -> list[list[Part]]:
     return [together for together in packed if len(together) > 1]
 
 
-def _merge(store: Store, parts: Sequence[Part], judged: bool) -> None:
+def _merge(store: Store, parts: Sequence[Part], judged: bool, flaws: Mapping[str, str]) -> None:
     """The judgements of the new part are written before its commit, so a part that counts always has them."""
     one = parts[0]
     id = uuid4().hex
@@ -106,6 +106,7 @@ def _merge(store: Store, parts: Sequence[Part], judged: bool) -> None:
     store.commit(
         [Part(id, made.day, made.target, made.run, made.rows, made.frames, made.sequences, octets)],
         replaces=[part.id for part in parts],
+        problems=list(dict.fromkeys(flaws[part.id] for part in parts if part.id in flaws)),
     )
 
 

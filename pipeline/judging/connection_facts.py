@@ -1,7 +1,9 @@
 """What one connection says of messages: the first stage of `conservation`.
 
 Which queues a message went to is told by the topology of the whole run (`topology.py`), between the moment at which it
-was sent and its confirm. A message that was given back counts from the moment on at which a later reply on its channel shows that the broker
+was sent and its confirm.
+
+A message that was given back counts from the moment on at which a later reply on its channel shows that the broker
 had read it; what the client settled counts as settled when it was sent.
 """
 

@@ -66,7 +66,8 @@ class Violation:
 
 @dataclass(slots=True)
 class Conservation:
-    """What was found. `undecided`: queue -> why something could not be decided of it, "" for the run. `wrong`: how many violations
+    """What was found. `undecided`: queue (or exchange, or "" for the run) -> why something could not be decided of it.
+    `wrong`: how many violations
     there are; the first `MOST_NAMED` of them are named.
     """
 
@@ -351,7 +352,19 @@ def conservation_of_run(store: Store, run: str) -> Conservation:
     for file in files:
         for rows in sequences_of(file):
             facts.add(rows)
-    return with_bodies(conservation(facts), files)
+    return with_bodies(only_certain(conservation(facts), store, run), files)
+
+
+def only_certain(found: Conservation, store: Store, run: str) -> Conservation:
+    """Where something of the run could not be imported, what seems to be wrong may only be lacking."""
+    contents = store.contents()
+    flaw = next(
+        (contents.flaws[part.id] for part in contents.parts if part.run == run and part.id in contents.flaws), None
+    )
+    if flaw is not None:
+        found.undecided.setdefault("", f"not all of it was imported: {flaw}")
+        found.violations, found.wrong = [], 0
+    return found
 
 
 def with_bodies(found: Conservation, files: Iterable[Path]) -> Conservation:

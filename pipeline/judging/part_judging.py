@@ -20,8 +20,8 @@ from amqpspec.conformance.traces.trace_row import DIGEST, TraceError, TraceRow
 from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
 from amqpspec.conformance.verdicts.judge import judge_open
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
-from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS, judgement_row, problem_row
 from amqpspec.pipeline.judging.judged_parts import write_judgements
+from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS, judgement_row, problem_row
 from amqpspec.pipeline.judging.latencies import Latencies
 from amqpspec.pipeline.judging.open_part import open_judgements
 from amqpspec.pipeline.store.files import StoreError

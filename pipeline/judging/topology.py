@@ -1,8 +1,8 @@
 """Where a message went that was published to an exchange: by the bindings that the clients of the run have made.
 
 The routing itself is that of the model (`model.broker.routing`). Nothing is said where the recording does not tell: of
-exchanges whose type it does not have or the model does not know, of what changed while the message was under way, and of
-headers whose equality no text decides.
+exchanges whose type it does not have or the model does not know, of what changed while the message was under way, and
+of headers whose equality no text decides.
 """
 
 from __future__ import annotations
@@ -199,7 +199,12 @@ def _doubt_what_crosses(changes: list[Change]) -> None:
             continue
         key = change.name, change.binding.destination
         other = latest.get(key)
-        if other is not None and other.done > change.asked and other.place != change.place and other.kind != change.kind:
+        if (
+            other is not None
+            and other.done > change.asked
+            and other.place != change.place
+            and other.kind != change.kind
+        ):
             change.done = other.done = inf
         latest[key] = change
 
@@ -243,7 +248,12 @@ def _untold(exchanges: Mapping[str, Exchange], first: str) -> tuple[dict[str, in
 
 
 def _routed(
-    exchanges: Mapping[str, Exchange], untold: Mapping[str, int], sent: Sent, dialect: Dialect, *, doubtful_matches: bool
+    exchanges: Mapping[str, Exchange],
+    untold: Mapping[str, int],
+    sent: Sent,
+    dialect: Dialect,
+    *,
+    doubtful_matches: bool,
 ) -> frozenset[str]:
     """The queues, by the model, which is shown only bindings that it can judge."""
     shown: dict[str, Exchange] = {}
@@ -271,7 +281,7 @@ def _queue(name: str) -> Queue:
 
 
 def _is_doubtful(arguments: Mapping[str, Any], headers: Mapping[str, Any], dialect: Dialect) -> bool:
-    """Texts, truth values and integers are compared by all brokers alike; what else there is, and 1 with 1.0, is not."""
+    """Texts, truth values and integers are compared by all brokers alike; all else, and 1 with 1.0, is not."""
     if arguments.get("x-match") in (ALL_WITH_X, ANY_WITH_X) and not dialect.extensions:
         return True
     for name, value in arguments.items():

@@ -135,7 +135,10 @@ def _asked(channel: _Channel, host: str, place: tuple[str, str, int], row: Trace
         change.name = str(given.get("exchange", ""))
         arguments = given.get("arguments") or {}
         change.exchange = Exchange(
-            change.name, str(given.get("type", "direct")), auto_delete=bool(given.get("auto_delete")), arguments=arguments
+            change.name,
+            str(given.get("type", "direct")),
+            auto_delete=bool(given.get("auto_delete")),
+            arguments=arguments,
         )
     elif kind is Kind.QUEUE_DELETED:
         change.name = str(given.get("queue") or channel.last_queue)

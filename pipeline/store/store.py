@@ -14,8 +14,8 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from uuid import uuid4
@@ -39,6 +39,8 @@ class Contents:
     parts: tuple[Part, ...]
     problems: tuple[str, ...]
     broken: tuple[str, ...] = ()
+    #: identifier of a part -> the first thing that was wrong when it was added: something may be lacking beside it
+    flaws: Mapping[str, str] = field(default_factory=dict)
     #: parts whose place others took, each with the time (of `time.time`) of that
     replaced: tuple[tuple[float, Part], ...] = ()
 
@@ -57,6 +59,7 @@ class Store:
         replaced: dict[str, float] = {}
         problems: list[str] = []
         broken: list[str] = []
+        flaws: dict[str, str] = {}
         for file in sorted((self.root / MANIFEST).glob("*.json")):
             if file.name.startswith(UNFINISHED):
                 continue
@@ -65,14 +68,16 @@ class Store:
                 parts = [part_from_json(each) for each in commit["parts"]]
                 added.update((part.id, part) for part in parts)
                 replaced.update(dict.fromkeys(map(str, commit.get("replaces", ())), float(commit.get("time", 0))))
-                problems += map(str, commit.get("problems", ()))
+                told = [str(each) for each in commit.get("problems", ())]
+                problems += told
+                flaws.update((part.id, told[0]) for part in parts if told)
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
                 # it costs itself: what it may have added is told by `foreign`
                 broken.append(f"{file}: not a commit of a store: {error!r}")
         live = [part for part in added.values() if part.id not in replaced]
         old = [(replaced[part.id], part) for part in added.values() if part.id in replaced]
         order = sorted(live, key=lambda part: (part.folder, part.id))
-        return Contents(tuple(order), tuple(problems), tuple(broken), tuple(old))
+        return Contents(tuple(order), tuple(dict.fromkeys(problems)), tuple(broken), flaws, tuple(old))
 
     def has_commit(self, name: str) -> bool:
         """Was something added under that name?"""

@@ -68,7 +68,7 @@ def test_an_interface_of_the_package_refuses_it_too(tmp_path: Path, monkeypatch:
         lambda: import_traces("s3a://bucket/store", []),
         lambda: live(tmp_path, Path("s3a://bucket/out"), "local[1]", lambda number, lines: None),
     ):
-        with pytest.raises(StoreError, match="s3a://bucket/[a-z]+: s3a:// is not served"):
+        with pytest.raises(StoreError, match=r"s3a://bucket/[a-z]+: s3a:// is not served"):
             use()
     assert list(tmp_path.iterdir()) == []
 

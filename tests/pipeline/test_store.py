@@ -244,9 +244,7 @@ def test_what_was_replaced_is_kept_for_who_reads_it(store: Store, trace: Path) -
     assert compact(store, grace=0.0).removed == 2
 
 
-def test_left_over_files_are_removed_later(
-    store: Store, trace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_left_over_files_are_removed_later(store: Store, trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (part,) = add_trace(store, trace).parts
     left = (store.root / part.trace).with_name(".unfinished-7.parquet")
     left.touch()
@@ -278,3 +276,15 @@ def test_long_names_of_targets_are_distinct_folders() -> None:
     names = {folder_name("t" * 300 + end) for end in ("a", "b")} | {folder_name("ü" * 300)}
     assert len(names) == 3 and all(len(name) < 200 for name in names)
     assert Part("i", "2026-11-01", "", "r", 0, 0, 0, 0).folder == "day=2026-11-01/target=unknown/run=r"
+
+
+def test_what_was_lacking_is_known_after_compaction_too(store: Store, trace: Path, tmp_path: Path) -> None:
+    torn = tmp_path / "torn.jsonl"
+    for number, octets in enumerate([trace.read_bytes(), trace.read_bytes()[:-9]]):
+        torn.write_bytes(octets)
+        add_trace(store, torn, run="r", day=f"2026-11-0{number // 2 + 1}")
+    assert len(store.contents().flaws) == 1 and len(store.contents().parts) == 2
+    assert compact(store).after == 1
+    contents = store.contents()
+    assert [part.id in contents.flaws for part in contents.parts] == [True]
+    assert len(contents.problems) == 1

@@ -389,7 +389,8 @@ def test_a_last_packet_that_was_not_captured_whole_is_told(tmp_path: Path) -> No
     """With `tcpdump -s`, where nobody acknowledges it before the capture ends."""
     packets = whole()
     last = max(number for number, packet in enumerate(packets) if len(packet.data) > 500)
-    (rows,), told = read(write_pcap(tmp_path / "short", packets[: last + 1], most=300))
+    (_,), told = read(write_pcap(tmp_path / "short", packets[: last + 1], most=300))
     assert [each.partition(": ")[2] for each in told] == [
-        "connection 1 from 10.0.0.5:41234: octets of its client are missing in the capture, and its recording ends there"
+        "connection 1 from 10.0.0.5:41234: octets of its client are missing in the capture, and its recording ends"
+        " there"
     ]
