@@ -21,21 +21,19 @@ from amqpspec.conformance.traces.trace_row import TraceError
 from amqpspec.pipeline.judging.connection_facts import facts_of
 from amqpspec.pipeline.judging.conservation import (
     MOST_NAMED,
-    ORDER,
-    Added,
     Conservation,
     Judged,
     add_judged,
     beginning,
     files_of,
     judge_messages,
-    notes_of,
     only_certain,
     rows_of,
     sequences_of,
     with_bodies,
 )
 from amqpspec.pipeline.judging.message_facts import SCHEMA, What, batches
+from amqpspec.pipeline.judging.queue_notes import ORDER, Added, notes_of
 from amqpspec.pipeline.judging.topology import Topology
 from amqpspec.pipeline.judging.topology_changes import Change, changes_in
 from amqpspec.pipeline.spark_session import failing_in_a_line, spark_session

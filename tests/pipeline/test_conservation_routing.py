@@ -64,7 +64,7 @@ def said(*frames: Frame, others: tuple[Frame, ...] = ()) -> tuple[list[str], dic
     return [each.queue for each in result.violations], result.undecided
 
 
-LOST_IN_Q = (["/ q"], {})
+LOST_IN_Q: tuple[list[str], dict[str, str]] = (["/ q"], {})
 
 
 class TestLost:
