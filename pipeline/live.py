@@ -249,11 +249,12 @@ def _require_state(out: Path, number: int, task: int, problem: str) -> None:
 
 def left_undone(incoming: Path, out: Path) -> list[str]:
     """What waits for more to come, after the last batch: one line for each recording. Raises `StoreError`."""
+    others = [f"{file}: is not read, only *.jsonl is" for file in sorted(incoming.rglob("*.parquet"))]
     done = [int(file.stem) for file in (out / "batches").glob("*.json")]
     if not done:
-        return [f"{incoming}: no trace file (*.jsonl) has come, so nothing was judged"]
+        return [*others, f"{incoming}: no trace file (*.jsonl) has come, so nothing was judged"]
     waiting, following = _waiting(out, max(done) + 1)
-    lines = [f"{path}: waits for number {following.get(_place(path)[0], 1)} of its recording" for path in waiting]
+    lines = others + [f"{path}: waits for number {following.get(_place(path)[0], 1)} of its recording" for path in waiting]
     open_ones: Counter[str] = Counter()
     for task in range(TASKS):
         open_ones.update(recording for recording, _ in load(_state(out, max(done), task)).starts)

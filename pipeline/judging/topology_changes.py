@@ -162,10 +162,11 @@ _KINDS = {
     "exchange.unbind": Kind.UNBOUND,
 }  # fmt: skip
 
-#: Frames that are of no concern here, and most of all.
-_CONTENTS = pa.array(
-    ["basic.publish", "basic.deliver", "basic.ack", "basic.nack", "basic.reject", "basic.return", "heartbeat"]
-)
+#: Frames that say nothing of this, and are most of all.
+_CONTENTS = pa.array([
+    "basic.publish", "basic.deliver", "basic.ack", "basic.nack", "basic.reject", "basic.return", "basic.get",
+    "basic.get-ok", "basic.get-empty",
+])  # fmt: skip
 _NOT_READ = frozenset({"properties", "body", "body_size", "body_sha256"})
 
 

@@ -127,9 +127,11 @@ def test_files_that_arrive(recorded: Path, tmp_path: Path, spark: Any, capsys: p
 def test_nothing_that_arrives_is_told(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in").mkdir()
     assert main(["pipeline", "live", str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--until-done"]) == 4
-    assert (
-        capsys.readouterr().err == f"amqpspec: {tmp_path}/in: no trace file (*.jsonl) has come, so nothing was judged\n"
-    )
+    line = f"amqpspec: {tmp_path}/in: no trace file (*.jsonl) has come, so nothing was judged\n"
+    assert capsys.readouterr().err == line
+    (tmp_path / "in" / "trace.parquet").touch()
+    assert main(["pipeline", "live", str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--until-done"]) == 4
+    assert capsys.readouterr().err == f"amqpspec: {tmp_path}/in/trace.parquet: is not read, only *.jsonl is\n{line}"
 
 
 def test_a_worker_that_does_not_see_the_folder_ends_it_in_a_line(
