@@ -254,14 +254,18 @@ def left_undone(incoming: Path, out: Path) -> list[str]:
     if not done:
         return [*others, f"{incoming}: no trace file (*.jsonl) has come, so nothing was judged"]
     waiting, following = _waiting(out, max(done) + 1)
-    lines = others + [f"{path}: waits for number {following.get(_place(path)[0], 1)} of its recording" for path in waiting]
+    lines = [f"{path}: waits for number {following.get(_place(path)[0], 1)} of its recording" for path in waiting]
     open_ones: Counter[str] = Counter()
     for task in range(TASKS):
         open_ones.update(recording for recording, _ in load(_state(out, max(done), task)).starts)
-    return lines + [
-        f"{recording}: {plural(many, 'sequence')} without an end, not judged yet"
-        for recording, many in open_ones.items()
-    ]
+    return (
+        others
+        + lines
+        + [
+            f"{recording}: {plural(many, 'sequence')} without an end, not judged yet"
+            for recording, many in open_ones.items()
+        ]
+    )
 
 
 def _own(rows: Iterator[TraceRow], task: int) -> Iterator[TraceRow]:
