@@ -8,7 +8,7 @@ from pathlib import Path
 
 from amqpspec.conformance.traces.trace import read_trace, sequences
 from amqpspec.model.promises.dialects import dialect_named
-from amqpspec.pipeline.judging.conservation import Facts, conservation
+from amqpspec.pipeline.judging.conservation import conservation_of
 from amqpspec.pipeline.table import judge_traces
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.faults.all_faults import FAULTS
@@ -39,11 +39,8 @@ def recorded_failures(fault: str | None, directory: Path) -> tuple[list[str], di
         with recording(f"amqp://{address.host}:{address.port}", directory) as proxy:
             ended = run_all(f"amqp://guest:guest@127.0.0.1:{proxy.port}/", "app", _MESSAGES, _SECONDS)
     found = [each.identity for judged in judge_traces([directory]) for each in judged.failures]
-    facts = Facts()
-    for file in sorted(directory.glob("*.jsonl")):
-        for rows in sequences(read_trace(file)):
-            facts.add(rows)
-    between = dict.fromkeys(f"{each.requirement}|{each.what}" for each in conservation(facts).violations)
+    rows = [rows for file in sorted(directory.glob("*.jsonl")) for rows in sequences(read_trace(file))]
+    between = dict.fromkeys(f"{each.requirement}|{each.what}" for each in conservation_of(rows).violations)
     return [*found, *between], ended
 
 
@@ -82,8 +79,6 @@ def run(names: Sequence[str] | None = None) -> ResultTable:
 
 def _row(label: str, caught: dict[str, list[str]]) -> tuple[str, ...]:
     found = [name for name, failures in caught.items() if failures]
-    rightly = [
-        name for name in found if any(each.startswith(f"{FAULTS[name].requirement}|") for each in caught[name])
-    ]
+    rightly = [name for name in found if any(each.startswith(f"{FAULTS[name].requirement}|") for each in caught[name])]
     which = "" if label == "all" else ", ".join(found)
     return label, str(len(caught)), str(len(found)), str(len(rightly)), which

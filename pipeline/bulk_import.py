@@ -71,6 +71,7 @@ def _added(
     def add(each: tuple[Path, str | None]) -> list[Added | str]:
         path, run = each
         try:
+            store.require_seen()
             return [add_trace(store, path, day=day, run=run, target=target, capture=capture)]
         except (StoreError, MissingExtra) as error:
             return [str(error)]
@@ -80,4 +81,7 @@ def _added(
             yield from add(each)
         return
     with spark_session(master) as spark:
-        yield from run_tasks(spark, [(path.absolute(), run) for path, run in work], add)
+        found = run_tasks(spark, [(path.absolute(), run) for path, run in work], add)
+    done = [each for each in found if isinstance(each, Added)]
+    store.require_arrived((part for each in done for part in each.parts), (each.commit for each in done if each.commit))
+    yield from found

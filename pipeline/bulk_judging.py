@@ -7,17 +7,19 @@ comes back from a task are a few numbers for each of its parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
+from amqpspec.pipeline.judging.judged_parts import judged_parts
 from amqpspec.pipeline.judging.part_judging import Judge, PartJudged, judge_part
 from amqpspec.pipeline.spark_session import spark_session
 from amqpspec.pipeline.spark_tasks import Progress, run_tasks
 from amqpspec.pipeline.store.adding import PART_ROWS
-from amqpspec.pipeline.store.files import StoreError
+from amqpspec.pipeline.store.files import SHARED, StoreError
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store
+from amqpspec.reports.text import plural
 
 #: Rows that are worth a task, and tasks that each processor gets at least if there are as many rows.
 LEAST_ROWS = 2_000
@@ -49,7 +51,7 @@ class Summary:
             if judged.fatal:
                 raise StoreError(judged.unreadable)
             self.unreadable += 1
-            self._name(judged.unreadable)
+            self.note(judged.unreadable)
             return
         self.parts += 1
         self.sequences += judged.sequences
@@ -59,9 +61,10 @@ class Summary:
         self.repeats += judged.repeats
         self.broken_sequences += judged.broken_sequences
         for line in judged.broken:
-            self._name(line)
+            self.note(line)
 
-    def _name(self, line: str) -> None:
+    def note(self, line: str) -> None:
+        """Tell a line, if there is room for it."""
         if len(self.problems) < _MOST_NAMED:
             self.problems.append(line)
 
@@ -78,18 +81,58 @@ def judge_store(
 
     `master`: of Spark; None: in this process. Raises `StoreError` and `PipelineError`; what was judged by then is kept.
     """
-    parts = list(store.contents().parts)
-    wanted = parts if again else [part for part in parts if not store.is_judged(part)]
-    summary = Summary(before=len(parts) - len(wanted))
+    contents = store.contents()
+    if not contents.parts and not contents.broken:
+        raise StoreError(f"{store.root}: the store holds no recording, so there is nothing to judge")
+    found = judged_parts(store, contents.parts)
+    wanted = list(contents.parts) if again else found.unjudged
+    summary = Summary(before=len(contents.parts) - len(wanted))
+    for line in contents.broken:
+        summary.add(PartJudged("", unreadable=line))
+    for line in found.broken:
+        summary.note(f"{line}; it is judged again")
+    before = {part.id: _stamp(store, part) for part in wanted}
+    done: list[PartJudged] = []
     if master is None:
         for number, part in enumerate(wanted, start=1):
-            summary.add(judge_part(store, part, judge))
+            done.append(judge_part(store, part, judge))
+            summary.add(done[-1])
             if progress is not None:
                 progress(number, len(wanted))
     elif wanted:
-        for judged in _with_spark(store, wanted, master, judge, progress):
+        done = _with_spark(store, wanted, master, judge, progress)
+        for judged in done:
             summary.add(judged)
+    _require_judgements(store, wanted, before, done)
     return summary
+
+
+#: What tells a file from the one that it took the place of.
+_Stamp = tuple[int, int, int]
+
+
+def _stamp(store: Store, part: Part) -> _Stamp | None:
+    try:
+        found = (store.root / part.judgements).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _require_judgements(
+    store: Store, wanted: Sequence[Part], before: Mapping[str, _Stamp | None], done: Sequence[PartJudged]
+) -> None:
+    """Raises `StoreError` unless there is a new judgement here for each part that was asked for, could be read and
+    still counts: a worker may have written it where nobody else sees it.
+    """
+    excused = {each.part for each in done if each.unreadable is not None}
+    lacking = [part for part in wanted if part.id not in excused and _stamp(store, part) in (None, before[part.id])]
+    counting = {part.id for part in store.contents().parts} if lacking else set()
+    lacking = [part for part in lacking if part.id in counting]
+    if lacking:
+        count = f"{len(lacking):,} of {plural(len(wanted), 'part')} have no new judgement"
+        where = store.root / lacking[0].judgements
+        raise StoreError(f"{where}: is missing, {count}; {SHARED}")
 
 
 def shares(parts: Sequence[Part], processors: int) -> list[list[Part]]:
@@ -112,10 +155,10 @@ def shares(parts: Sequence[Part], processors: int) -> list[list[Part]]:
 
 def _with_spark(
     store: Store, parts: Sequence[Part], master: str, judge: Judge, progress: Progress | None
-) -> Iterator[PartJudged]:
+) -> list[PartJudged]:
     def judge_share(share: Sequence[Part]) -> list[PartJudged]:
         return [judge_part(store, part, judge) for part in share]
 
     with spark_session(master) as spark:
         work = shares(parts, spark.sparkContext.defaultParallelism)
-        yield from run_tasks(spark, work, judge_share, progress)
+        return run_tasks(spark, work, judge_share, progress)

@@ -30,7 +30,7 @@ from amqpspec.pipeline.spark_session import spark_session
 from amqpspec.pipeline.spark_tasks import Progress, run_tasks
 from amqpspec.pipeline.store.adding import Adder
 from amqpspec.pipeline.store.files import StoreError
-from amqpspec.pipeline.store.parts import folder_name
+from amqpspec.pipeline.store.parts import Part, folder_name
 from amqpspec.pipeline.store.store import Store
 from amqpspec.targets.brokers.health import check_alive
 from amqpspec.targets.errors import TargetError
@@ -67,16 +67,21 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class ShareDone:
-    """What came of a share. `lost`: why it ended early; `known`: it was done before; `fatal`: no trace can be kept."""
+    """What came of a share. `lost`: why it ended early; `known`: it was done before, in the `commit`; `parts`: what
+    it has added; `fatal`: no trace can be kept.
+    """
 
     target: str
     sequences: int = 0
     frames: int = 0
     failed: int = 0
+    inconclusive: int = 0
     lost: str | None = None
     known: bool = False
     #: of each failure the first sequence that showed it
     shown: tuple[Shown, ...] = ()
+    commit: str | None = None
+    parts: tuple[Part, ...] = ()
     fatal: str | None = None
 
 
@@ -111,7 +116,7 @@ def search(
         work = shares_of(campaign, remote, 1)
         began = time.time()
         for number, share in enumerate(work, start=1):
-            yield from _checked([_carry_out(store, campaign, share, _ends(campaign, began, number, len(work)))])
+            yield from _checked(store, [_carry_out(store, campaign, share, _ends(campaign, began, number, len(work)))])
             if progress is not None:
                 progress(number, len(work))
         return
@@ -124,7 +129,7 @@ def search(
             until = _ends(campaign, began, 1 + share.number // processors, waves)
             return [_carry_out(store, campaign, share, until)]
 
-        yield from _checked(run_tasks(spark, work, carry_out, progress))
+        yield from _checked(store, run_tasks(spark, work, carry_out, progress))
 
 
 def _ends(campaign: Campaign, began: float, wave: int, waves: int) -> float | None:
@@ -134,25 +139,34 @@ def _ends(campaign: Campaign, began: float, wave: int, waves: int) -> float | No
     return None if campaign.time_budget is None else began + campaign.time_budget * wave / waves
 
 
-def _checked(done: Sequence[ShareDone]) -> Sequence[ShareDone]:
+def _checked(store: Store, done: Sequence[ShareDone]) -> Sequence[ShareDone]:
+    """Raises `StoreError` where a worker could not keep its trace, or kept it where nobody else sees it."""
     for each in done:
         if each.fatal is not None:
             raise StoreError(each.fatal)
+    store.require_arrived(
+        (part for each in done for part in each.parts), (each.commit for each in done if each.commit is not None)
+    )
     return done
 
 
 def _carry_out(store: Store, campaign: Campaign, share: Share, until: float | None) -> ShareDone:
     """Do a share, where it is done. `until`: of `time.time`."""
     label = share.target.description.label
+    try:
+        store.require_seen()
+    except StoreError as error:
+        return ShareDone(label, fatal=str(error))
     said = f"{campaign.run}\n{campaign.seed}\n{label}\n{share.first} {share.stop} {share.step}"
     # another campaign by what it does is another one, whatever its name
     many = None if campaign.sequences is None else min(share.stop * ROUND, campaign.sequences)
     said += f"\n{campaign.steps} {' '.join(campaign.themes)} {many}"
     commit = f"campaign-{sha256(said.encode()).hexdigest()[:32]}"
     if store.has_commit(commit):
-        return ShareDone(label, known=True)
+        return ShareDone(label, known=True, commit=commit)
     file = store.root / INCOMING / folder_name(campaign.run) / f"share-{share.number}.jsonl"
     counted = _Counted(share.target)
+    added: list[Part] = []
     try:
         with TraceWriter(file) as trace:
             _search(campaign, share, trace, until, counted.take)
@@ -167,13 +181,15 @@ def _carry_out(store: Store, campaign: Campaign, share: Share, until: float | No
                 adder.add(rows)
         if adder.has_any:
             # one that was lost is done again by the next campaign of that name
-            adder.finish(name=None if counted.lost else commit)
+            added = adder.finish(name=None if counted.lost else commit)
         file.unlink(missing_ok=True)
         _remove_empty(file.parent)
     except (StoreError, TraceError) as error:
         return ShareDone(label, fatal=str(error))
-    shown = tuple(counted.shown.values())
-    return ShareDone(label, len(counted.names), counted.frames, counted.failed, counted.lost, shown=shown)
+    return ShareDone(
+        label, len(counted.names), counted.frames, counted.failed, counted.inconclusive, counted.lost,
+        shown=tuple(counted.shown.values()), commit=commit if added and not counted.lost else None, parts=tuple(added),
+    )  # fmt: skip
 
 
 class _Counted:
@@ -183,7 +199,7 @@ class _Counted:
         self._target = target
         self.names: set[str] = set()
         self.frames = 0
-        self.failed = 0
+        self.failed = self.inconclusive = 0
         self.lost: str | None = None
         #: by identity
         self.shown: dict[str, Shown] = {}
@@ -196,6 +212,7 @@ class _Counted:
         self.names.add(judgement.sequence)
         self.frames += judgement.frames
         self.failed += judgement.verdict is Verdict.FAIL
+        self.inconclusive += judgement.verdict is Verdict.INCONCLUSIVE
         label = self._target.description.label
         for failure in judgement.failures:
             commands = done.commands_until(failure.identity)

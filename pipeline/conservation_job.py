@@ -21,22 +21,24 @@ from amqpspec.conformance.traces.trace_row import TraceError
 from amqpspec.pipeline.judging.connection_facts import facts_of
 from amqpspec.pipeline.judging.conservation import (
     MOST_NAMED,
-    ORDER,
-    Added,
     Conservation,
     Judged,
     add_judged,
+    beginning,
     files_of,
     judge_messages,
-    notes_of,
+    only_certain,
     rows_of,
     sequences_of,
     with_bodies,
 )
 from amqpspec.pipeline.judging.message_facts import SCHEMA, What, batches
+from amqpspec.pipeline.judging.queue_notes import ORDER, Added, notes_of
+from amqpspec.pipeline.judging.topology import Topology
+from amqpspec.pipeline.judging.topology_changes import Change, changes_in
 from amqpspec.pipeline.spark_session import failing_in_a_line, spark_session
 from amqpspec.pipeline.spark_tasks import run_tasks
-from amqpspec.pipeline.store.files import StoreError
+from amqpspec.pipeline.store.files import SHARED, StoreError
 from amqpspec.pipeline.store.store import Store
 
 #: In the place of a requirement: `message` says how many more violations a task found, which it does not name.
@@ -54,7 +56,7 @@ def conservation_with_spark(store: Store, run: str, master: str) -> Conservation
             found = _with_spark(spark, files, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return with_bodies(found, files)
+    return with_bodies(only_certain(found, store, run), files)
 
 
 def added_up(facts: Any) -> Any:
@@ -80,9 +82,11 @@ def _with_spark(spark: Any, files: list[Path], folder: Path) -> Conservation:
         facts.mkdir(parents=True)
     except OSError as error:
         raise StoreError(f"{folder}: cannot be made: {error.strerror}") from error
-    problems = run_tasks(spark, files, lambda file: _write_facts(file, facts))
-    if problems:
-        raise (TraceError if isinstance(problems[0], TraceError) else StoreError)(str(problems[0]))
+    changes = _whole(run_tasks(spark, files, _changes))
+    topology = spark.sparkContext.broadcast(Topology(changes))
+    _whole(run_tasks(spark, files, lambda file: _write_facts(file, facts, topology.value)))
+    if unseen := [file for file in files if not (facts / file.name).is_file()]:
+        raise StoreError(f"{unseen[0]}: what a worker found in it is not here; {SHARED}")
     added = added_up(spark.read.parquet(f"file://{facts}"))
     notes = added.where(added.what > What.SETTLED.value).collect()
     queues = notes_of(Added(*row) for row in notes)
@@ -91,19 +95,35 @@ def _with_spark(spark: Any, files: list[Path], folder: Path) -> Conservation:
     known = spark.sparkContext.broadcast(queues)
     judged = run_tasks(spark, pieces, lambda piece: _judged(piece, known.value))
     published = spark.read.parquet(f"file://{messages}").where(f"what = {What.PUBLISHED.value}")
-    found = Conservation(queues=len(queues))
+    found = beginning(queues)
     found.messages = published.select(f.count_distinct("message")).head()[0]
     add_judged(found, (each for each in judged if each.requirement != _UNNAMED))
     found.wrong += sum(each.message for each in judged if each.requirement == _UNNAMED)
     return found
 
 
-def _write_facts(file: Path, folder: Path) -> list[Exception]:
+def _whole(found: list[Any]) -> list[Any]:
+    """Raises what a task gave back as wrong."""
+    problem = next((each for each in found if isinstance(each, Exception)), None)
+    if problem is not None:
+        raise (TraceError if isinstance(problem, TraceError) else StoreError)(str(problem))
+    return found
+
+
+def _changes(file: Path) -> list[Change | Exception]:
+    """What a part does to the topology, or what is wrong."""
+    try:
+        return [*changes_in(file)]
+    except TraceError as error:
+        return [error]
+
+
+def _write_facts(file: Path, folder: Path, topology: Topology) -> list[Exception]:
     """The facts of a part as a file; gives what is wrong."""
     try:
         with pq.ParquetWriter(folder / file.name, SCHEMA) as writer:
             for rows in sequences_of(file):
-                for batch in batches(facts_of(rows)):
+                for batch in batches(facts_of(rows, topology)):
                     writer.write_batch(batch)
     except TraceError as error:
         return [error]

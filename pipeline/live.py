@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,12 +24,14 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from amqpspec.conformance.traces.local_path import not_served
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS, judgement_row
 from amqpspec.pipeline.judging.live_state import load, save
 from amqpspec.pipeline.spark_session import PipelineError, failing_in_a_line, spark_session
 from amqpspec.pipeline.spark_tasks import run_tasks
 from amqpspec.pipeline.store.files import StoreError, write_whole
+from amqpspec.reports.text import plural
 
 #: Tasks of a batch. The number says to which of them a connection belongs, so it must not change while state is kept.
 TASKS = 4
@@ -35,6 +39,8 @@ TASKS = 4
 _EVERY = "1 second"
 #: Of a batch, so that a backlog is done in pieces.
 _MOST_FILES = 100
+#: What is wrong where a worker and the driver do not see the same.
+_SHARED = "all workers must see the folder under the same path"
 _NUMBERED = re.compile(r"(.*?)(\d+)\.jsonl")
 
 
@@ -58,6 +64,10 @@ def live(
     `out` gets `judgements/*.parquet` with the columns of a store's judgements and `recording`. Raises `StoreError`,
     `PipelineError`. It goes on where it was when it is called again with the same `out`.
     """
+    for path in (incoming, out):
+        problem = not_served(path)
+        if problem is not None:
+            raise StoreError(problem)
     if not incoming.is_dir():
         raise StoreError(f"{incoming}: there is no such folder")
     out.mkdir(parents=True, exist_ok=True)
@@ -145,9 +155,11 @@ class _Batches:
 
             # what cannot be read each task meets, what cannot be judged the one that it belongs to
             lines = list(dict.fromkeys(run_tasks(self._spark, work, judge_share)))
+            for task in range(TASKS):
+                _require_state(out, number, task, "is missing, though a worker says that it wrote it")
             write_whole(out / "batches" / f"{number}.json", lambda file: file.write_text(json.dumps(waiting)))
             for old in range(TASKS):
-                (out / "state" / f"{number - 2}-{old}.pickle").unlink(missing_ok=True)
+                _state(out, number - 2, old).unlink(missing_ok=True)
             self._told(number, lines)
         except (StoreError, PipelineError, TraceError) as error:
             self.error = error
@@ -196,7 +208,11 @@ def _place(path: str) -> tuple[str, int]:
 
 def _judge_share(out: Path, task: int, number: int, paths: Sequence[str]) -> list[Line]:
     """Judge the connections that belong to a task; gives a line for each failure and for each file that is broken."""
-    state = load(out / "state" / f"{number - 1}-{task}.pickle")
+    if not out.is_dir():
+        raise StoreError(f"{out}: {socket.gethostname()} sees no such folder; {_SHARED}")
+    if (out / "batches" / f"{number - 1}.json").exists():
+        _require_state(out, number - 1, task, "what the batch before left is missing")
+    state = load(_state(out, number - 1, task))
     lines: list[Line] = []
     found: list[dict[str, Any]] = []
     for path in paths:
@@ -218,8 +234,38 @@ def _judge_share(out: Path, task: int, number: int, paths: Sequence[str]) -> lis
     if found:
         table = pa.Table.from_pylist(found, schema=schema)
         write_whole(out / "judgements" / f"{number:08}-{task}.parquet", lambda file: pq.write_table(table, file))
-    save(state, out / "state" / f"{number}-{task}.pickle")
+    save(state, _state(out, number, task))
     return lines
+
+
+def _state(out: Path, number: int, task: int) -> Path:
+    return out / "state" / f"{number}-{task}.pickle"
+
+
+def _require_state(out: Path, number: int, task: int, problem: str) -> None:
+    if not _state(out, number, task).is_file():
+        raise StoreError(f"{_state(out, number, task)}: {problem}; {_SHARED}")
+
+
+def left_undone(incoming: Path, out: Path) -> list[str]:
+    """What waits for more to come, after the last batch: one line for each recording. Raises `StoreError`."""
+    others = [f"{file}: is not read, only *.jsonl is" for file in sorted(incoming.rglob("*.parquet"))]
+    done = [int(file.stem) for file in (out / "batches").glob("*.json")]
+    if not done:
+        return [*others, f"{incoming}: no trace file (*.jsonl) has come, so nothing was judged"]
+    waiting, following = _waiting(out, max(done) + 1)
+    lines = [f"{path}: waits for number {following.get(_place(path)[0], 1)} of its recording" for path in waiting]
+    open_ones: Counter[str] = Counter()
+    for task in range(TASKS):
+        open_ones.update(recording for recording, _ in load(_state(out, max(done), task)).starts)
+    return (
+        others
+        + lines
+        + [
+            f"{recording}: {plural(many, 'sequence')} without an end, not judged yet"
+            for recording, many in open_ones.items()
+        ]
+    )
 
 
 def _own(rows: Iterator[TraceRow], task: int) -> Iterator[TraceRow]:

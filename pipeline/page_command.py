@@ -6,18 +6,20 @@ from pathlib import Path
 
 from amqpspec.conformance.version import tool_version
 from amqpspec.pipeline import tables
+from amqpspec.pipeline.judging.judged_parts import TableSource, table_source
 from amqpspec.pipeline.spark_session import failing_in_a_line, spark_session
 from amqpspec.pipeline.store.files import whole_file
 from amqpspec.pipeline.store.store import open_store
-from amqpspec.pipeline.views import read_judgements
+from amqpspec.pipeline.views import judgements_of
 from amqpspec.reports.store_page import render_store
 
 
-def make_page(store: Path, master: str, out: Path) -> None:
+def make_page(store: Path, master: str, out: Path) -> TableSource:
     """Write the page of what was judged in the store. Raises `StoreError`, `PipelineError`."""
     opened = open_store(store)
+    source = table_source(opened)
     with spark_session(master) as spark, failing_in_a_line("the tables cannot be made"):
-        judgements = read_judgements(spark, opened)
+        judgements = judgements_of(spark, opened, source.judged)
         compliance, failures, latency = (
             table(judgements).toArrow().to_pylist()
             for table in (tables.compliance, tables.failures_by_identity, tables.latency)
@@ -25,3 +27,6 @@ def make_page(store: Path, master: str, out: Path) -> None:
     page = render_store(opened.root.name, compliance, failures, latency, f"amqpspec {tool_version()}")
     with whole_file(out.absolute()) as unfinished:
         unfinished.write_text(page, encoding="utf-8")
+    if not compliance:
+        source.problems.append(f"{opened.root}: no sequence that counts says anything of a requirement")
+    return source

@@ -15,18 +15,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from amqpspec.pipeline.judging.judged_parts import table_source
 from amqpspec.pipeline.spark_session import failing_in_a_line, spark_session
 from amqpspec.pipeline.store.files import StoreError, whole_file
 from amqpspec.pipeline.store.store import open_store
-from amqpspec.pipeline.tables import difference
-from amqpspec.pipeline.views import DIFFERENCE, TABLES, read_judgements
+from amqpspec.pipeline.tables import counted, difference
+from amqpspec.pipeline.views import DIFFERENCE, TABLES, judgements_of
 from amqpspec.reports.text import visible
 
 _FORMS = (".parquet", ".csv", ".json")
 
 
-def make_table(options: argparse.Namespace, console: Console) -> None:
-    """Make the table that the options of `amqpspec pipeline table` ask for. Raises `StoreError`, `PipelineError`."""
+def make_table(options: argparse.Namespace, console: Console) -> list[str]:
+    """Make the table that the options of `amqpspec pipeline table` ask for; gives what could not be read, one line
+    each. Raises `StoreError`, `PipelineError`.
+    """
     name, out = options.name, options.out
     if name not in TABLES and name != DIFFERENCE:
         raise StoreError(f"there is no table {name!r}, but {', '.join([*TABLES, DIFFERENCE])}")
@@ -35,10 +38,16 @@ def make_table(options: argparse.Namespace, console: Console) -> None:
     if out is not None and out.suffix not in _FORMS:
         raise StoreError(f"{out}: its name must end in {', '.join(_FORMS)}")
     store = open_store(options.store)
+    if name == DIFFERENCE:
+        _require_runs({part.run for part in store.contents().parts}, "the store has no run", options)
+    source = table_source(store)
+    if name == DIFFERENCE:
+        _require_runs({part.run for part in source.judged}, "nothing is judged of the run", options)
     with spark_session(options.spark) as spark, failing_in_a_line("the table cannot be made"):
-        judgements = read_judgements(spark, store)
+        judgements = judgements_of(spark, store, source.judged)
+        if counted(judgements).isEmpty():
+            source.problems.append(f"{store.root}: no sequence that counts: none could be read, or all repeat others")
         if name == DIFFERENCE:
-            _require_runs({part.run for part in store.contents().parts}, options.before, options.after)
             table = difference(judgements, options.before, options.after)
         else:
             table = TABLES[name](judgements)
@@ -46,6 +55,9 @@ def make_table(options: argparse.Namespace, console: Console) -> None:
             _show(table, options.rows, console)
         else:
             write(table, out)
+    if source.note is not None:
+        print(f"amqpspec: {source.note}", file=sys.stderr)
+    return source.problems
 
 
 def write(table: Any, out: Path) -> None:
@@ -72,10 +84,10 @@ def _write_csv(table: pa.Table, path: Path) -> None:
     csv.write_csv(pa.table(columns), path)
 
 
-def _require_runs(known: set[str], *runs: str) -> None:
-    for run in runs:
+def _require_runs(known: set[str], problem: str, options: argparse.Namespace) -> None:
+    for run in (options.before, options.after):
         if run not in known:
-            raise StoreError(f"the store has no run {run!r}, but {', '.join(sorted(known)) or 'none'}")
+            raise StoreError(f"{problem} {run!r}, but {', '.join(sorted(known)) or 'none'}")
 
 
 def _show(table: Any, most: int, console: Console) -> None:

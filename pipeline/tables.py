@@ -169,9 +169,9 @@ def latency(judgements: DataFrame) -> DataFrame:
 def flaky(judgements: DataFrame) -> DataFrame:
     """Failures that the same commands showed at one time and not at another, with their rate.
 
-    Sequences are the same where target, version, dialect and commands are, whatever their runs and names; repetitions
-    count here. `failed` of `tried` sequences showed the failure; `rate` is `failed` divided by
-    `tried`.
+    Sequences are the same where target, version, dialect and planned commands are, whatever their runs and names;
+    repetitions count here. `failed` of `tried` sequences showed the failure; `rate` is `failed` divided by `tried`.
+    One that something else ended before is not among the tried ones.
     """
     from pyspark.sql import functions as f
 
@@ -180,14 +180,19 @@ def flaky(judgements: DataFrame) -> DataFrame:
     decided = judgements.where(
         "problem is null and verdict in ('pass', 'fail', 'not exercised') and coalesce(mode, '') != 'open'"
     )
-    tried = decided.groupBy(*keys).agg(f.count("*").alias("tried")).where("tried > 1")
+    whole = decided.where("ended_by is null").groupBy(*keys).agg(f.count("*").alias("whole"))
     failed = (
-        decided.select(*keys, "day", "run", "sequence", f.explode("failures.identity").alias("identity"))
+        decided.select(*keys, "day", "run", "sequence", "ended_by", f.explode("failures.identity").alias("identity"))
         .groupBy(*keys, "identity")
-        .agg(f.count("*").alias("failed"), f.min(f.struct("day", "run", "sequence")).alias("example"))
+        .agg(
+            f.count("*").alias("failed"),
+            f.count("ended_by").alias("ended"),
+            f.min(f.struct("day", "run", "sequence")).alias("example"),
+        )
     )
     return (
-        failed.join(tried, list(keys))
+        failed.join(whole, list(keys))
+        .withColumn("tried", f.col("whole") + f.col("ended"))
         .where("failed < tried")
         .select("identity", *keys, "failed", "tried", (f.col("failed") / f.col("tried")).alias("rate"), "example.*")
         .orderBy("identity", *keys)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,9 +12,10 @@ import pyarrow as pa
 
 from amqpspec.conformance.traces.trace_parquet import SCHEMA
 from amqpspec.pipeline import tables
+from amqpspec.pipeline.judging.judged_parts import judged_parts
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
 from amqpspec.pipeline.store.parts import JUDGEMENTS as JUDGED
-from amqpspec.pipeline.store.parts import TRACES
+from amqpspec.pipeline.store.parts import TRACES, Part
 from amqpspec.pipeline.store.store import Store, open_store
 
 #: By their names in SQL and on the command line.
@@ -37,10 +39,21 @@ _NAMES |= {pa.bool_(): "boolean", pa.binary(): "binary"}
 
 
 def read_judgements(spark: Any, store: Store | Path | str) -> Any:
-    """A DataFrame with a row for each sequence of the store that was judged, with `day`, `target` and `run`."""
+    """A DataFrame with a row for each sequence of the store that was judged, with `day`, `target` and `run`.
+
+    What cannot be read is warned of, and left out.
+    """
     store = _store(store)
-    judged = [part.judgements for part in store.contents().parts if store.is_judged(part)]
-    return _read(spark, store.root, JUDGED, judged, JUDGEMENTS)
+    contents = store.contents()
+    found = judged_parts(store, contents.parts)
+    for line in [*contents.broken, *found.broken]:
+        warnings.warn(line, stacklevel=2)
+    return judgements_of(spark, store, found.judged)
+
+
+def judgements_of(spark: Any, store: Store, judged: Iterable[Part]) -> Any:
+    """The same of parts that were judged (`judged_parts`)."""
+    return _read(spark, store.root, JUDGED, [part.judgements for part in judged], JUDGEMENTS)
 
 
 def read_rows(spark: Any, store: Store | Path | str) -> Any:

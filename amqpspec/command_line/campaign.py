@@ -13,7 +13,7 @@ from importlib import import_module
 from rich.console import Console
 from rich.text import Text
 
-from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, TARGET_LOST
+from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST
 from amqpspec.command_line.options import random_seed
 from amqpspec.command_line.pipeline import progress_of
 from amqpspec.command_line.targets import target_under_test
@@ -59,7 +59,7 @@ def _search(options: argparse.Namespace, console: Console) -> int:
     )  # fmt: skip
     # told first: without them nobody goes on with a campaign that was stopped
     console.print(Text(visible(f"run {campaign.run}, seed {seed}")), soft_wrap=True)
-    sequences, frames, failed, known = 0, 0, 0, 0
+    sequences, frames, failed, inconclusive, known = 0, 0, 0, 0, 0
     lost: Counter[str] = Counter()
     shown: list[Shown] = []
     began = time.monotonic()
@@ -67,6 +67,7 @@ def _search(options: argparse.Namespace, console: Console) -> int:
         targets = [stack.enter_context(target_under_test(_for_one(options, target))) for target in options.targets]
         for done in search(store, campaign, targets, options.spark, progress_of(console, options.quiet)):
             sequences, frames, failed = sequences + done.sequences, frames + done.frames, failed + done.failed
+            inconclusive += done.inconclusive
             known += done.known
             shown += done.shown
             if done.lost is not None:
@@ -82,11 +83,18 @@ def _search(options: argparse.Namespace, console: Console) -> int:
         when = f"{plural(times, 'share')} ended early" if times else "while failures were shrunk"
         print(f"amqpspec: {visible(what)} ({when})", file=sys.stderr)
     before = f" ({plural(known, 'share')} done before)" if known else ""
-    console.print(Text(f"{plural(sequences, 'sequence')}, {frames:,} frames: {failed:,} failed{before}"))
+    undecided = f", {inconclusive:,} inconclusive" if inconclusive else ""
+    console.print(Text(f"{plural(sequences, 'sequence')}, {frames:,} frames: {failed:,} failed{undecided}{before}"))
     for each in (shrunk_one for shrunk_one in shrunk if shrunk_one.file is not None):
         line = f"new on {each.target}: {each.found.failure.identity}: {each.file}"
         console.print(Text(visible(line)), soft_wrap=True)
-    return TARGET_LOST if lost else DEVIATES if failed else CONFORMS
+    if lost or failed:
+        return TARGET_LOST if lost else DEVIATES
+    if inconclusive == sequences and not known:
+        why = "none of the sequences was decided" if sequences else "the time was over before a sequence was begun"
+        print(f"amqpspec: {why}, so nothing is known of the {plural(len(targets), 'target')}", file=sys.stderr)
+        return INCONCLUSIVE
+    return CONFORMS
 
 
 def _for_one(options: argparse.Namespace, target: str) -> argparse.Namespace:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from amqpspec.command_line.exit_codes import USAGE
+from amqpspec.conformance.traces.local_path import not_served
 from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect
@@ -132,26 +133,26 @@ def _run(parser: argparse.ArgumentParser) -> None:
         help="for shrinking all new failures; 0 leaves it out (default: as long as the run took till then, at least"
         " 20 s, at most 30, and down to 10 after a long run)",
     )  # fmt: skip
-    parser.add_argument("--out", type=Path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")
-    parser.add_argument("--store", type=Path, metavar="STORE", help="add the trace to it (amqpspec pipeline)")
-    parser.add_argument("--junit", type=Path, metavar="FILE")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="default DIR/report.html")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="default DIR/report.json")
+    parser.add_argument("--out", type=_path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")
+    parser.add_argument("--store", type=_path, metavar="STORE", help="add the trace to it (amqpspec pipeline)")
+    parser.add_argument("--junit", type=_path, metavar="FILE")
+    parser.add_argument("--html", type=_path, metavar="FILE", help="default DIR/report.html")
+    parser.add_argument("--json", type=_path, metavar="FILE", help="default DIR/report.json")
     parser.add_argument(
-        "--markdown", type=Path, metavar="FILE",
+        "--markdown", type=_path, metavar="FILE",
         help="a summary; where GITHUB_STEP_SUMMARY names a file, it is added to that in any case",
     )  # fmt: skip
-    parser.add_argument("--parquet", type=Path, metavar="FILE", help="the trace as a table, with the extra parquet")
-    parser.add_argument("--badge", type=Path, metavar="FILE", help="the result as a small SVG")
+    parser.add_argument("--parquet", type=_path, metavar="FILE", help="the trace as a table, with the extra parquet")
+    parser.add_argument("--badge", type=_path, metavar="FILE", help="the result as a small SVG")
     parser.add_argument(
         "--gate", type=Gate, choices=tuple(Gate), default=Gate.PROMISE,
         help="what fails the run: promise (default), everything that breaks one; known, what no known defect of the"
         " target's version explains",
     )  # fmt: skip
-    parser.add_argument("--deviations", type=Path, metavar="FILE", help="known deviations, which do not fail the run")
+    parser.add_argument("--deviations", type=_path, metavar="FILE", help="known deviations, which do not fail the run")
     writing = parser.add_mutually_exclusive_group()
     writing.add_argument(
-        "--write-deviations", type=Path, metavar="FILE", help="make such a file of what fails, and exit as with it"
+        "--write-deviations", type=_path, metavar="FILE", help="make such a file of what fails, and exit as with it"
     )
     writing.add_argument(
         "--update-deviations", action="store_true", help="say what to take out of the file, and what to add"
@@ -159,22 +160,22 @@ def _run(parser: argparse.ArgumentParser) -> None:
 
 
 def _replay(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="a command file")
+    parser.add_argument("file", type=_path, metavar="FILE", help="a command file")
     _target(parser)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where the trace goes (default: nowhere)")
+    parser.add_argument("--out", type=_path, metavar="DIR", help="where the trace goes (default: nowhere)")
 
 
 def _check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="trace files or directories of runs")
+    parser.add_argument("traces", type=_path, nargs="+", metavar="TRACE", help="trace files or directories of runs")
     parser.add_argument("--spark", metavar="MASTER", help="in bulk on Spark, such as 'local[*]'")
     parser.add_argument("--open", action="store_true", help=_OPEN_HELP)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the table as Parquet")
+    parser.add_argument("--out", type=_path, metavar="FILE", help="write the table as Parquet")
     parser.add_argument("--quiet", action="store_true", help="print failures only")
 
 
 def _profile(parser: argparse.ArgumentParser) -> None:
     _target(parser)
-    parser.add_argument("--toml", type=Path, metavar="FILE", help="write it as a file that --dialect takes")
+    parser.add_argument("--toml", type=_path, metavar="FILE", help="write it as a file that --dialect takes")
     parser.add_argument("--json", action="store_true")
 
 
@@ -196,18 +197,18 @@ def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steps", type=_positive_count, help="most steps of a sequence (default 30)")
     parser.add_argument("--jobs", type=_positive_count, metavar="N", help="as of `run`")
     parser.add_argument("--deadline", type=_positive, metavar="SECONDS", help="as of `run`")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="of the two runs (default amqpspec-diff)")
-    parser.add_argument("--html", type=Path, metavar="FILE")
-    parser.add_argument("--markdown", type=Path, metavar="FILE")
+    parser.add_argument("--out", type=_path, metavar="DIR", help="of the two runs (default amqpspec-diff)")
+    parser.add_argument("--html", type=_path, metavar="FILE")
+    parser.add_argument("--markdown", type=_path, metavar="FILE")
     parser.add_argument("--quiet", action="store_true", help="print the result only")
 
 
 def _report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "directories", type=Path, nargs="+", metavar="DIR", help="what `run` left in --out, or its report.json"
+        "directories", type=_path, nargs="+", metavar="DIR", help="what `run` left in --out, or its report.json"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("side-by-side.html"), metavar="FILE|DIR", help="default side-by-side.html"
+        "--out", type=_path, default=Path("side-by-side.html"), metavar="FILE|DIR", help="default side-by-side.html"
     )
     parser.add_argument("--quiet", action="store_true", help="print nothing")
 
@@ -220,16 +221,16 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
         if name == "table":
             found.add_argument("name", metavar="NAME", help=", ".join(TABLES))
         if name == "live":
-            found.add_argument("store", type=Path, metavar="INCOMING", help="the folder in which trace files arrive")
+            found.add_argument("store", type=_path, metavar="INCOMING", help="the folder in which trace files arrive")
         else:
-            found.add_argument("store", type=Path, metavar="STORE", help="the folder of the store")
+            found.add_argument("store", type=_path, metavar="STORE", help="the folder of the store")
         if name != "status":
             found.add_argument("--quiet", action="store_true", help="no progress")
         return found
 
     importing = action("import", "add recorded traces to a store, which is made if there is none")
     help_of_traces = "trace files, directories of runs, or network captures (pcap, pcapng)"
-    importing.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help=help_of_traces)
+    importing.add_argument("traces", type=_path, nargs="+", metavar="TRACE", help=help_of_traces)
     importing.add_argument("--day", type=_day, metavar="YYYY-MM-DD", help="default: that of the file, in UTC")
     importing.add_argument("--run", metavar="NAME", help="default: made of the file's name and content")
     importing.add_argument("--target", metavar="LABEL", help="default: what the trace says")
@@ -246,17 +247,17 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     )
     action("status", "what a store holds, and what is wrong with it")
     table = action("table", "make a table of what was found")
-    table.add_argument("--out", type=Path, metavar="FILE", help="write it, as .parquet, .csv or .json")
+    table.add_argument("--out", type=_path, metavar="FILE", help="write it, as .parquet, .csv or .json")
     table.add_argument("--before", metavar="RUN", help="difference: the first run")
     table.add_argument("--after", metavar="RUN", help="difference: the second run")
     table.add_argument("--rows", type=_positive_count, default=1000, metavar="N", help="print at most so many rows")
     conserving = action("conservation", "what became of each message, where all clients of a run were recorded")
     conserving.add_argument("--run", required=True, metavar="NAME", help="of the store")
     living = action("live", "judge recordings while they arrive in a folder, with Structured Streaming")
-    living.add_argument("--out", type=Path, required=True, metavar="DIR", help="of judgements and of what is kept")
+    living.add_argument("--out", type=_path, required=True, metavar="DIR", help="of judgements and of what is kept")
     living.add_argument("--until-done", action="store_true", help="end when all that is there is judged")
     page = action("page", "make an HTML page of the tables: days, versions side by side, failures, latencies")
-    page.add_argument("--out", type=Path, default=Path("store.html"), metavar="FILE", help="default store.html")
+    page.add_argument("--out", type=_path, default=Path("store.html"), metavar="FILE", help="default store.html")
     here, spread = (importing, judging, conserving), (table, page, living)
     for each, default in (*((one, None) for one in here), *((one, "local[*]") for one in spread)):
         each.add_argument(
@@ -267,7 +268,7 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
 
 def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("targets", nargs="+", metavar="TARGET", help="as for run; workers must reach its address")
-    parser.add_argument("--store", type=Path, required=True, metavar="STORE", help="made if there is none")
+    parser.add_argument("--store", type=_path, required=True, metavar="STORE", help="made if there is none")
     parser.add_argument("--spark", metavar="MASTER", help="such as 'local[*]' (default: in this process)")
     parser.add_argument("--sequences", type=_positive_count, metavar="N", help="on each target")
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="nothing is begun after that")
@@ -307,13 +308,16 @@ def _serve(parser: argparse.ArgumentParser) -> None:
 
 def _record(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--upstream", required=True, metavar="URL", help="the broker, amqp://host:port or amqps://host:port?cacertfile=…"
+        "--upstream",
+        required=True,
+        metavar="URL",
+        help="the broker, amqp://host:port or amqps://host:port?cacertfile=…",
     )
     parser.add_argument(
         "--listen", type=_place, default=("127.0.0.1", 5673), metavar="HOST:PORT",
         help="where clients connect (default 127.0.0.1:5673; port 0: any that is free)",
     )  # fmt: skip
-    parser.add_argument("--out", type=Path, default=Path("amqpspec-recording"), metavar="DIR", help="of trace.jsonl")
+    parser.add_argument("--out", type=_path, default=Path("amqpspec-recording"), metavar="DIR", help="of trace.jsonl")
     parser.add_argument(
         "--bodies", choices=("whole", "digest"), default="whole", help="digest: keep only size and SHA-256 of each body"
     )
@@ -321,9 +325,17 @@ def _record(parser: argparse.ArgumentParser) -> None:
         "--rotate", type=_positive, metavar="SECONDS",
         help="begin a new file so often: trace-000001.jsonl, …, each with its name when it is whole",
     )  # fmt: skip
-    parser.add_argument("--certfile", type=Path, metavar="FILE", help="PEM: clients use TLS, and are shown this")
-    parser.add_argument("--keyfile", type=Path, metavar="FILE", help="its key, if it is not in the same file")
+    parser.add_argument("--certfile", type=_path, metavar="FILE", help="PEM: clients use TLS, and are shown this")
+    parser.add_argument("--keyfile", type=_path, metavar="FILE", help="its key, if it is not in the same file")
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
+
+
+def _path(text: str) -> Path:
+    """`s3a://bucket/store` would become a folder of that name."""
+    problem = not_served(text)
+    if problem is not None:
+        raise argparse.ArgumentTypeError(problem)
+    return Path(text)
 
 
 def _place(text: str) -> tuple[str, int]:

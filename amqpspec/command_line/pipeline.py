@@ -83,23 +83,26 @@ def _compact(options: argparse.Namespace, console: Console) -> int:
 
 
 def _status(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.pipeline.judging.judged_parts import judged_parts
     from amqpspec.pipeline.store.store import open_store
 
     store = open_store(options.store)
     contents = store.contents()
-    judged = sum(map(store.is_judged, contents.parts))
+    found = judged_parts(store, contents.parts)
+    judged = {part.id for part in found.judged}
     for day, target, run in sorted({(part.day, part.target, part.run) for part in contents.parts}):
         parts = [part for part in contents.parts if (part.day, part.target, part.run) == (day, target, run)]
         sums = f"{sum(part.sequences for part in parts):,} sequences, {sum(part.frames for part in parts):,} frames"
-        done = sum(map(store.is_judged, parts))
+        done = sum(part.id in judged for part in parts)
         console.print(Text(visible(f"{day}  {target}  {run}: {sums}, {done:,} of {plural(len(parts), 'part')} judged")))
     missing = [store.root / part.trace for part in contents.parts if not (store.root / part.trace).is_file()]
     foreign = store.foreign(contents)
-    _tell([*contents.problems, *(f"{file}: is missing" for file in missing)])
+    broken = [*contents.broken, *found.broken]
+    _tell([*contents.problems, *broken, *(f"{file}: is missing" for file in missing)])
     _tell(f"{file}: is in no commit of the manifest, and is not read" for file in foreign)
     size = sum(part.octets for part in contents.parts) / 1e6
-    console.print(Text(f"{plural(len(contents.parts), 'part')}, {judged:,} judged, {size:,.1f} MB of traces"))
-    return TRACE_UNREADABLE if contents.problems or missing or foreign else CONFORMS
+    console.print(Text(f"{plural(len(contents.parts), 'part')}, {len(judged):,} judged, {size:,.1f} MB of traces"))
+    return TRACE_UNREADABLE if contents.problems or broken or missing or foreign else CONFORMS
 
 
 def _table(options: argparse.Namespace, console: Console) -> int:
@@ -107,8 +110,9 @@ def _table(options: argparse.Namespace, console: Console) -> int:
         import_module("pyspark")
     from amqpspec.pipeline.table_command import make_table
 
-    make_table(options, console)
-    return CONFORMS
+    problems = make_table(options, console)
+    _tell(problems)
+    return TRACE_UNREADABLE if problems else CONFORMS
 
 
 def _conservation(options: argparse.Namespace, console: Console) -> int:
@@ -125,17 +129,15 @@ def _conservation(options: argparse.Namespace, console: Console) -> int:
         line = f"{each.requirement} in {each.queue} at {each.time:.3f} s: {each.body}: {each.what}"
         console.print(Text(visible(line), style="red"), soft_wrap=True)
     for queue, why in sorted(found.undecided.items()):
-        console.print(Text(visible(f"not decidable of {queue}: {why}"), style="yellow"), soft_wrap=True)
-    console.print(
-        Text(f"{plural(found.messages, 'message')}, {plural(found.queues, 'queue')}: {found.wrong:,} wrong")
-    )
+        console.print(Text(visible(f"not decidable of {queue or 'the run'}: {why}"), style="yellow"), soft_wrap=True)
+    console.print(Text(f"{plural(found.messages, 'message')}, {plural(found.queues, 'queue')}: {found.wrong:,} wrong"))
     return DEVIATES if found.violations else INCONCLUSIVE if found.undecided else CONFORMS
 
 
 def _live(options: argparse.Namespace, console: Console) -> int:
     with needed_for("for amqpspec pipeline live", "spark"):
         import_module("pyspark")
-    from amqpspec.pipeline.live import Line, live
+    from amqpspec.pipeline.live import Line, left_undone, live
 
     codes = {CONFORMS}
 
@@ -150,7 +152,10 @@ def _live(options: argparse.Namespace, console: Console) -> int:
         # that is how one ends it that goes on until then
         if options.until_done:
             raise
-    return max(codes)
+    if options.until_done and (left := left_undone(options.store, options.out)):
+        _tell(left)
+        codes.add(INCONCLUSIVE)
+    return next(code for code in (TRACE_UNREADABLE, DEVIATES, INCONCLUSIVE, CONFORMS) if code in codes)
 
 
 def _page(options: argparse.Namespace, console: Console) -> int:
@@ -158,9 +163,10 @@ def _page(options: argparse.Namespace, console: Console) -> int:
         import_module("pyspark")
     from amqpspec.pipeline.page_command import make_page
 
-    make_page(options.store, options.spark, options.out)
+    source = make_page(options.store, options.spark, options.out)
     console.print(Text(f"{options.out}"))
-    return CONFORMS
+    _tell([*source.problems, *filter(None, [source.note])])
+    return TRACE_UNREADABLE if source.problems else CONFORMS
 
 
 _ACTIONS: dict[str, Callable[[argparse.Namespace, Console], int]] = {

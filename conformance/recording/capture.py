@@ -12,7 +12,7 @@ from pathlib import Path
 
 from amqpspec.conformance.recording.connection_recording import ConnectionRecording
 from amqpspec.conformance.recording.mid_connection import FramesFromTheMiddle
-from amqpspec.conformance.recording.tcp_order import End, Segment, TcpOrder
+from amqpspec.conformance.recording.tcp_order import MOST_LATER, NUMBERS, PATIENCE, End, Segment, TcpOrder
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.row_writer import RowList
 from amqpspec.conformance.traces.trace_row import TraceError, TraceRow
@@ -22,6 +22,8 @@ PORT = 5672
 _MAGIC = frozenset(
     bytes.fromhex(each) for each in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "a1b2cd34", "34cdb2a1", "0a0d0d0a")
 )
+#: Octets that may be sent while the handshake of TCP is out of order in the capture.
+_NEAR = 1 << 24
 #: What a client of 0-9-1 or an older version begins with. 1.0 has a version of 1 after one more octet.
 _HEADER, _HEADER_SIZE = b"AMQP", 8
 
@@ -84,6 +86,9 @@ class _Connection:
     number: int = 0
     #: the number of the first octet of the client (True) and the broker, as far as they were seen
     begins: dict[bool, int] = field(default_factory=dict)
+    #: segments that came before the handshake of TCP, which may only be out of order in the capture; None: it is not
+    #: waited for any more
+    early: list[Segment] | None = None
     is_told: bool = False
 
 
@@ -102,17 +107,24 @@ class _Connections:
         if segment.begins:
             self._begun(connection, segment, ends)
             return
-        if segment.size and (
-            connection is None or (not connection.order.is_over and connection.order.listener is None)
-        ):
-            # it had begun before, or the answer to its SYN was not captured
-            connection = self._from_the_middle(segment, ends)
-        if connection is not None:
-            connection.order.take(segment.source == connection.client, segment)
-            self._tell(connection)
+        if segment.size and connection is None:
+            connection = self._connections[ends] = _Connection(segment.source, segment.destination)
+        if connection is None:
+            return
+        if not connection.order.is_over and connection.order.listener is None and (segment.size or connection.early):
+            connection.early = [*(connection.early or ()), segment]
+            if segment.time - connection.early[0].time > PATIENCE or len(connection.early) > MOST_LATER:
+                self._from_the_middle(connection)
+        else:
+            self._pass_on(connection, segment)
+
+    def _pass_on(self, connection: _Connection, segment: Segment) -> None:
+        connection.order.take(segment.source == connection.client, segment)
+        self._tell(connection)
 
     def finish(self) -> None:
         for connection in self._connections.values():
+            self._from_the_middle(connection)
             connection.order.finish("the capture ended before the connection")
             self._tell(connection)
 
@@ -123,25 +135,33 @@ class _Connections:
         if is_answer:
             client, broker = broker, client
         first = segment.number + 1
+        early = known.early if known is not None and _follow(known.early, segment.source, first) else None
         if known is None or not known.begins or known.begins.get(not is_answer, first) != first:
-            if known is not None:
+            if known is not None and early is None:
+                self._from_the_middle(known)
                 known.order.finish("another connection with the same ports began")
                 self._tell(known)
-            known = self._connections[ends] = _Connection(client, broker)
+            known = self._connections[ends] = _Connection(client, broker, early=early)
         known.begins.setdefault(not is_answer, first)
         if is_answer and known.order.listener is None and not known.order.is_over:
             known.order.listener = _FromTheBeginning(self, known)
             known.order.begins_at(True, segment.acknowledged or 0)
             known.order.begins_at(False, first)
+            waited, known.early = known.early or (), None
+            for each in waited:
+                self._pass_on(known, each)
 
-    def _from_the_middle(self, segment: Segment, ends: frozenset[End]) -> _Connection:
-        client, broker = segment.source, segment.destination
-        if broker.port not in self._options.ports:
-            client, broker = broker, client
-        connection = self._connections[ends] = _Connection(client, broker)
+    def _from_the_middle(self, connection: _Connection) -> None:
+        """It had begun before, or the answer to its SYN was not captured, if anything waits for these."""
+        if not connection.early:
+            return
+        waited, connection.early = connection.early, None
+        if connection.broker.port not in self._options.ports:
+            connection.client, connection.broker = connection.broker, connection.client
         connection.order.listener = _FromTheMiddle(self, connection)
-        connection.order.is_over = broker.port not in self._options.ports
-        return connection
+        connection.order.is_over = connection.broker.port not in self._options.ports
+        for segment in waited:
+            self._pass_on(connection, segment)
 
     def recording(self, connection: _Connection, time: float, *, is_seen: bool) -> ConnectionRecording:
         """What makes rows of the connection, which is AMQP."""
@@ -153,15 +173,27 @@ class _Connections:
     def leave_out(self, connection: _Connection) -> None:
         """It is no AMQP 0-9-1."""
         connection.order.is_over = True
-        if connection.broker.port in self._options.ports:
+        if connection.order.problem is None and connection.broker.port in self._options.ports:
             self._told(f"the connection from {connection.client} is no AMQP 0-9-1, and was left out")
 
     def _tell(self, connection: _Connection) -> None:
         problem = connection.order.problem
-        if problem is not None and connection.number and not connection.is_told:
+        if problem is None or connection.is_told:
+            return
+        if connection.number:
             connection.is_told = True
             name = f"connection {connection.number} from {connection.client}"
             self._told(f"{name}: {problem}, and its recording ends there")
+        elif connection.broker.port in self._options.ports:
+            connection.is_told = True
+            self._told(f"the connection from {connection.client}: {problem}, and was left out")
+
+
+def _follow(early: list[Segment] | None, source: End, first: int) -> bool:
+    """Are these what comes next behind a SYN, whose first octet has that number?"""
+    said = [each.number if each.source == source else each.acknowledged for each in early or ()]
+    distances = [(number - first) % NUMBERS for number in said if number is not None]
+    return bool(distances) and max(distances) < _NEAR
 
 
 class _Listening:

@@ -53,10 +53,30 @@ def _packets(file: BinaryIO, path: Path) -> Iterator[_Packet]:
     if is_pcapng:
         yield from _of_blocks(file, path)
         return
-    reader = pcap.Reader(file)
+    whole = _WholeReads(file)
+    reader = pcap.Reader(whole)
+    whole.is_head = True
     link = _link(reader.datalink(), path)
     for time, octets in reader:
         yield link, float(time), octets
+
+
+class _WholeReads:
+    """dpkt's reader takes what is left of a file that was cut for a whole packet; it reads a head, and then the octets
+    of a packet, in turns.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.is_head = False
+
+    def read(self, size: int) -> bytes:
+        """Raises `ValueError` where the file ends in the middle."""
+        octets = self._file.read(size)
+        if len(octets) < size and (octets or not self.is_head):
+            raise ValueError("it ends inside a packet")
+        self.is_head = not self.is_head
+        return octets
 
 
 def _of_blocks(file: BinaryIO, path: Path) -> Iterator[_Packet]:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 #: Seconds, and segments, that what was acknowledged may be captured late.
-_PATIENCE, _MOST_LATER = 1.0, 1000
+PATIENCE, MOST_LATER = 1.0, 1000
 #: Octets that wait for others before them: more than any window of TCP.
 _MOST_WAITING = 256 * 1024 * 1024
-_NUMBERS = 1 << 32
+NUMBERS = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +154,10 @@ class TcpOrder:
         if new and self.listener is not None:
             own.next += len(new)
             (self.listener.sent if each.is_sent else self.listener.received)(new, segment.time)
+        if (
+            len(segment.data) < segment.size
+        ):  # a capture with `-s`: the rest was there, whether it is acknowledged or not
+            own.acknowledged = max(own.acknowledged, each.number + segment.size)
         if segment.ends and own.next == each.number + segment.size:
             own.next += 1
             self._leave(each.is_sent, segment.time)
@@ -175,8 +179,8 @@ class TcpOrder:
         if self._since is None:
             self._since = time
         self._later += 1
-        late = time is not None and self._since is not None and time - self._since > _PATIENCE
-        if not (late or self._later > _MOST_LATER or at_end or is_full):
+        late = time is not None and self._since is not None and time - self._since > PATIENCE
+        if not (late or self._later > MOST_LATER or at_end or is_full):
             return False
         is_sent = self._has_hole(True) or not self._has_hole(False)
         self.problem = f"octets of its {'client' if is_sent else 'broker'} are missing in the capture"
@@ -199,5 +203,5 @@ class TcpOrder:
 def _near(number: int, other: int | None) -> int:
     """The number of 32 bits that is next to another one, not cut to 32 bits."""
     if other is None:
-        return number + _NUMBERS
-    return other + (number - other + _NUMBERS // 2) % _NUMBERS - _NUMBERS // 2
+        return number + NUMBERS
+    return other + (number - other + NUMBERS // 2) % NUMBERS - NUMBERS // 2

@@ -97,6 +97,7 @@ class Place:
             requirement=sequence.requirement,
             seed=self.seed,
             repeats=sequence.repeats,
+            planned=sequence.commands,
             pace=self.pace,
             patience=patience,
             cleaner=self.cleaner,

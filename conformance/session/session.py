@@ -50,6 +50,7 @@ class Session:
         requirement: str | None = None,
         seed: int | None = None,
         repeats: str | None = None,
+        planned: Iterable[Command] | None = None,
         listeners: Iterable[Listener] = (),
         pace: Pace = Lockstep,
         patience: Patience | None = None,
@@ -76,6 +77,7 @@ class Session:
                 requirement=requirement,
                 seed=seed,
                 repeats=repeats,
+                planned=None if planned is None else map(str, planned),
             )
         )
         #: what it made, and the broker did not delete: (kind, name)

@@ -12,6 +12,7 @@ from amqpspec.conformance.traces.trace_row import (
     Mark,
     TraceError,
     TraceRow,
+    digest_of,
     event_row,
     measurement_row,
     row_line,
@@ -46,11 +47,13 @@ class RowWriter(ABC):
         requirement: str | None = None,
         seed: int | None = None,
         repeats: str | None = None,
+        planned: Iterable[str] | None = None,
     ) -> TraceRow:
         """A sequence begins. `target` is a label for people; `seed` fits in 64 bits with sign.
 
         `virtual_host`: the one that exists. `user`: the name of the target's user, where it is no secret.
-        `repeats`: the sequence that this one is a repetition of, or a shorter form.
+        `repeats`: the sequence that this one is a repetition of, or a shorter form. `planned`: the texts of the
+        commands that are to be carried out, if nothing ends it before.
         """
         if seed is not None and not -(2**63) <= seed < 2**63:
             raise TraceError(f"{self.path}: the seed {seed} does not fit in 64 bits")
@@ -67,6 +70,7 @@ class RowWriter(ABC):
             requirement=requirement,
             seed=seed,
             repeats=repeats,
+            planned=None if planned is None else digest_of(map(without_credentials, planned)),
         )
         return self._write(row)
 

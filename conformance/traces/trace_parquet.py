@@ -29,6 +29,7 @@ SCHEMA = pa.schema(
         pa.field("requirement", pa.string()),
         pa.field("seed", pa.int64()),
         pa.field("repeats", pa.string()),
+        pa.field("planned", pa.string()),
         pa.field("text", pa.string()),
         pa.field("connection", pa.string()),
         pa.field("channel", pa.int32()),
@@ -53,14 +54,14 @@ SCHEMA = pa.schema(
 )
 
 #: Columns that traces of earlier versions lack.
-ADDED_LATER = frozenset({"virtual_host", "user", "repeats", "nominal", "least", "most", "tick"})
+ADDED_LATER = frozenset({"virtual_host", "user", "repeats", "planned", "nominal", "least", "most", "tick"})
 
 #: A row group ends at this many rows or octets, whichever comes first.
 GROUP_ROWS = 20_000
 GROUP_OCTETS = 32 * 1024 * 1024
 
 _JSON_COLUMNS = ("arguments", "properties", "failures", "exercised")
-_NULLABLE_KEYS = {"start": ("requirement", "seed", "user", "repeats"), "end": ("reason",)}
+_NULLABLE_KEYS = {"start": ("requirement", "seed", "user", "repeats", "planned"), "end": ("reason",)}
 
 
 def write_parquet(rows: Iterable[TraceRow], destination: Path | str) -> int:

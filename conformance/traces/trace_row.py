@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any, Literal, TypedDict, get_args
 
@@ -24,6 +24,9 @@ from amqpspec.model.protocol.methods import EMPTY_CONTENT, OTHER_EVENTS, Content
 MAX_BODY = 64 * 1024
 #: No body is rebuilt longer than this: the largest message that any RabbitMQ accepts.
 MAX_STAND_IN = 512 * 1024 * 1024
+
+#: Characters of a digest of commands that are kept.
+DIGEST = 24
 
 #: The `mode` of what nobody arranged: it is judged in the open world (`model.open_world`).
 OPEN = "open"
@@ -52,6 +55,7 @@ class TraceRow(TypedDict, total=False):
     requirement: str | None
     seed: int | None
     repeats: str | None
+    planned: str | None
     # command
     text: str
     # frame
@@ -170,6 +174,14 @@ def row_line(row: TraceRow) -> bytes:
     return line_of(written)
 
 
+def digest_of(commands: Iterable[str]) -> str:
+    """Of the texts of commands: equal for equal ones."""
+    digest = sha256()
+    for text in commands:
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()[:DIGEST]
+
+
 def without_credentials(text: str) -> str:
     """`text` without the user and password of any URL in it."""
     return _URL_USER.sub("", text)
@@ -203,6 +215,7 @@ _KEYS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
 _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "properties": _OBJECT, "body": _TEXT, "body_base64": _TEXT, "body_size": (int,), "body_sha256": _TEXT,
     "waited": _NUMBER, "virtual_host": _TEXT, "user": _TEXT_OR_NULL, "repeats": _TEXT_OR_NULL,
+    "planned": _TEXT_OR_NULL,
 }  # fmt: skip
 #: Keys of which only some values have a meaning.
 _CHOICES: Mapping[str, tuple[str, ...]] = {

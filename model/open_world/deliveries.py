@@ -11,10 +11,14 @@ from enum import Enum
 
 from amqpspec.model.open_world.findings import Findings
 from amqpspec.model.promises.choices import ConsumerTimeouts, Dialect
+from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.protocol.methods import TraceEvent
 
 #: Consuming from it, one gets replies, of which some brokers count badly (REPLY-006).
 _REPLY_ADDRESS = "amq.rabbitmq.reply-to"
+#: Gaps in the tags of a channel that are remembered.
+_MOST_SKIPPED = 20
+_LACKING = "a delivery that the client has settled is not in the recording"
 
 
 class ConsumerState(Enum):
@@ -52,6 +56,10 @@ class Deliveries:
         #: None: not known
         self._next_tag: int | None = 1 if is_whole else None
         self._unsettled: dict[int, Consumer | None] = {}
+        #: tags that no delivery had, up to the one before the second, with the failure that this is
+        self._skipped: list[tuple[int, int, Failure | None]] = []
+        #: the highest tag that the client has settled before a delivery had it
+        self._settled_ahead = 0
         #: settled in a transaction that is not committed
         self._reserved: set[int] = set()
         #: nobody knows whether these are settled
@@ -143,8 +151,9 @@ class Deliveries:
             self._settled(list(self._unsettled))
         elif tag in self._unsettled:
             self._settled(self._up_to(tag) if multiple else [tag])
-        elif self._is_unclear(tag):
+        elif self._was_skipped(tag) or self._is_unclear(tag):
             self.may_be_refused = True
+            self._settled_ahead = max(self._settled_ahead, tag)
             if multiple:
                 doubtful = self._up_to(tag)
                 self._settled(doubtful)
@@ -155,6 +164,17 @@ class Deliveries:
                 return "ACK-006"
             return "ACK-005" if tag == 0 else "ACK-008" if multiple else "ACK-007"
         return None
+
+    def _was_skipped(self, tag: int) -> bool:
+        """Does the client settle what the recording does not have? Who settles a tag has had its delivery, so the
+        recording lacks it, and it is nobody's failure: neither of the tags nor of the settlement.
+        """
+        for begin, end, failure in self._skipped:
+            if begin <= tag < end:
+                if failure is not None:
+                    self._findings.withdraw(failure, _LACKING)
+                return True
+        return False
 
     def _is_unclear(self, tag: int) -> bool:
         """May it be outstanding at the broker, for all that is known?"""
@@ -262,7 +282,10 @@ class Deliveries:
         tag = int(event.arguments.get("delivery_tag", 0))
         if self._next_tag is not None and not self._counts_badly:
             if tag != self._next_tag:
-                self._findings.wrong("CONSUME-014", event, "delivery-tag", f"delivery-tag={self._next_tag}")
+                failure = self._findings.wrong("CONSUME-014", event, "delivery-tag", f"delivery-tag={self._next_tag}")
+                if failure is not None and self._next_tag <= self._settled_ahead < tag:
+                    self._findings.withdraw(failure, _LACKING)
+                self._skipped = [*self._skipped[1 - _MOST_SKIPPED :], (self._next_tag, tag, failure)]
             else:
                 self._findings.kept("CONSUME-014")
         self._next_tag = tag + 1

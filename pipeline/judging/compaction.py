@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from amqpspec.conformance.traces.trace_parquet import GROUP_ROWS, SCHEMA
+from amqpspec.pipeline.judging.judged_parts import judged_parts, write_judgements
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
 from amqpspec.pipeline.store.adding import PART_ROWS
 from amqpspec.pipeline.store.files import UNFINISHED, StoreError, whole_file
@@ -46,14 +47,15 @@ def compact(store: Store, grace: float = GRACE) -> Compacted:
     """Put small parts together, and remove what is over. Raises `StoreError` when the store cannot be written."""
     contents = store.contents()
     groups: defaultdict[tuple[str, bool], list[Part]] = defaultdict(list)
-    for part in contents.parts:
-        if part.rows < PART_ROWS // 2:
-            groups[part.folder, store.is_judged(part)].append(part)
-    problems: list[str] = []
-    for (_, judged), parts in groups.items():
+    small = judged_parts(store, (part for part in contents.parts if part.rows < PART_ROWS // 2))
+    for is_judged, parts in ((True, small.judged), (False, small.unjudged)):
+        for part in parts:
+            groups[part.folder, is_judged].append(part)
+    problems = [*contents.broken, *small.broken]
+    for (_, judged), parts in sorted(groups.items()):
         for together in _packed(parts):
             try:
-                _merge(store, together, judged)
+                _merge(store, together, judged, contents.flaws)
             except (OSError, pa.ArrowException) as error:
                 names = ", ".join(str(store.root / part.trace) for part in together)
                 problems.append(f"{names}: cannot be put together: {' '.join(str(error).split())}")
@@ -74,7 +76,7 @@ def _packed(parts: Iterable[Part]) -> list[list[Part]]:
     return [together for together in packed if len(together) > 1]
 
 
-def _merge(store: Store, parts: Sequence[Part], judged: bool) -> None:
+def _merge(store: Store, parts: Sequence[Part], judged: bool, flaws: Mapping[str, str]) -> None:
     """The judgements of the new part are written before its commit, so a part that counts always has them."""
     one = parts[0]
     id = uuid4().hex
@@ -100,11 +102,11 @@ def _merge(store: Store, parts: Sequence[Part], judged: bool) -> None:
         pq.write_table(pa.concat_tables(rows), unfinished, compression="zstd", row_group_size=GROUP_ROWS)
         octets = unfinished.stat().st_size
     if judged:
-        with whole_file(store.root / made.judgements) as unfinished:
-            pq.write_table(pa.concat_tables(results), unfinished, compression="zstd")
+        write_judgements(store, made, pa.concat_tables(results))
     store.commit(
         [Part(id, made.day, made.target, made.run, made.rows, made.frames, made.sequences, octets)],
         replaces=[part.id for part in parts],
+        problems=list(dict.fromkeys(flaws[part.id] for part in parts if part.id in flaws)),
     )
 
 

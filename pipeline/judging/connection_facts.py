@@ -1,5 +1,8 @@
 """What one connection says of messages: the first stage of `conservation`.
 
+Which queues a message went to is told by the topology of the whole run (`topology.py`), between the moment at which it
+was sent and its confirm.
+
 A message that was given back counts from the moment on at which a later reply on its channel shows that the broker
 had read it; what the client settled counts as settled when it was sent.
 """
@@ -7,63 +10,35 @@ had read it; what the client settled counts as settled when it was sent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
 from math import inf
 from typing import Any
 
 from amqpspec.conformance.traces.trace_row import TraceRow
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, UnknownDialect, dialect_named
 from amqpspec.model.protocol.methods import SYNCHRONOUS_METHODS
+from amqpspec.model.rules.basic.message_checks import KEY_HEADERS
+from amqpspec.pipeline.judging.channel_memory import Channel, Place, Publish
 from amqpspec.pipeline.judging.message_facts import REASONS, Fact, What
 from amqpspec.pipeline.judging.message_identity import form_of, message_of
+from amqpspec.pipeline.judging.topology import UNBOUND, Reached, Sent, Topology
 
 _ARGUMENTS, _AUTO_DELETE, _EXCLUSIVE, _EXPIRATION = REASONS[:6], 6, 7, 8
 
-#: A message in a queue.
-_Place = tuple[str, int]
+#: Of a gap in the tags of deliveries so many are remembered.
+_MOST_SKIPPED = 100
 
 
-@dataclass(slots=True)
-class _Channel:
-    last_queue: str = ""
-    #: consumer tag -> its queue, and whether what it gets is settled at once
-    consumers: dict[str, tuple[str, bool]] = field(default_factory=dict)
-    #: consumers that the server is to name, in order
-    nameless: list[tuple[str, bool]] = field(default_factory=list)
-    #: queues that it took messages from
-    sources: set[str] = field(default_factory=set)
-    held: dict[int, _Place] = field(default_factory=dict)
-    #: requests that wait: name, row, how many messages were given back before it, how often all was settled
-    asked: list[tuple[str, TraceRow, int, int]] = field(default_factory=list)
-    #: how often all that was outstanding was settled at once, and how often that is known to have been read; what the
-    #: broker sends in between may have been settled on its way
-    all_settled: int = 0
-    all_read: int = 0
-    #: given back, not known to have been read yet
-    returned: list[tuple[_Place, float]] = field(default_factory=list)
-    #: of these were read since
-    pinned: int = 0
-    #: number of the last publish in confirm mode; -1: it is in none
-    published: int = -1
-    unconfirmed: dict[int, _Place] = field(default_factory=dict)
-    in_transaction: bool = False
-    #: of the transaction: what is published (message, form, queue), settled, given back
-    publishes: list[tuple[int, int, str]] = field(default_factory=list)
-    settles: list[tuple[int, _Place, bool]] = field(default_factory=list)
-    #: of the last commit, whose reply has not come
-    committed: list[_Place] = field(default_factory=list)
-    #: when the client asked to close it
-    closing: float | None = None
-
-
-def facts_of(rows: Iterable[TraceRow]) -> Iterator[Fact]:
-    """The facts of one sequence (a connection, or several)."""
-    return _Sequence().facts(rows)
+def facts_of(rows: Iterable[TraceRow], topology: Topology) -> Iterator[Fact]:
+    """The facts of one sequence (a connection, or several). `topology`: of all sequences of the run."""
+    return _Sequence(topology).facts(rows)
 
 
 class _Sequence:
-    def __init__(self) -> None:
-        self._host = "/"
-        self._channels: dict[tuple[str, int], _Channel] = {}
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._name, self._host, self._dialect = "", "/", DEFAULT_DIALECT
+        self._channels: dict[tuple[str, int], Channel] = {}
         self._found: list[Fact] = []
         #: queue -> the first time it was met, and the messages in it
         self._met: dict[str, tuple[float, int]] = {}
@@ -77,7 +52,9 @@ class _Sequence:
     def facts(self, rows: Iterable[TraceRow]) -> Iterator[Fact]:
         for row in rows:
             if row["kind"] == "start":
-                self._host = row.get("virtual_host") or "/"
+                self._name, self._host = row["sequence"], row.get("virtual_host") or "/"
+                with suppress(UnknownDialect):  # told where it is judged
+                    self._dialect = dialect_named(row.get("dialect") or DEFAULT_DIALECT.name)
             elif row["kind"] == "frame":
                 self._frame(row)
                 if self._found:
@@ -110,7 +87,7 @@ class _Sequence:
             key = connection, row["channel"]
             channel = self._channels.get(key)
             if channel is None or name == "channel.open":
-                channel = self._channels[key] = _Channel()
+                channel = self._channels[key] = Channel()
             self._on_channel(row, channel, key)
         elif name == "connection.close" and row["direction"] == "sent":
             self._closing[connection] = row["time"]
@@ -125,13 +102,13 @@ class _Sequence:
         for key in [key for key in self._channels if key[0] == connection]:
             self._broke_off(self._channels.pop(key), 1)
 
-    def _broke_off(self, channel: _Channel, is_lost: int = 0) -> None:
+    def _broke_off(self, channel: Channel, is_lost: int = 0) -> None:
         """What the broker had read of its last frames is not known."""
         for queue in channel.sources:
             self._tell(queue, What.BROKE_OFF, is_lost)
         self._pin(channel, len(channel.returned), inf)
 
-    def _ended(self, channel: _Channel, time: float, asked: float) -> None:
+    def _ended(self, channel: Channel, time: float, asked: float) -> None:
         """Its client has closed it: what it held goes back."""
         held = [*channel.held.values(), *(place for _, place, _ in channel.settles)]
         channel.returned += [(place, asked) for place in held]
@@ -139,12 +116,12 @@ class _Sequence:
         for queue in channel.sources:
             self._add(queue, 0, 0, What.ENDED, asked)
 
-    def _pin(self, channel: _Channel, number: int, time: float) -> None:
+    def _pin(self, channel: Channel, number: int, time: float) -> None:
         for place, sent in channel.returned[channel.pinned : number]:
             self._add(*place, int(sent * 1e6), What.RETURNED, time)
         channel.pinned = max(channel.pinned, number)
 
-    def _on_channel(self, row: TraceRow, channel: _Channel, key: tuple[str, int]) -> None:
+    def _on_channel(self, row: TraceRow, channel: Channel, key: tuple[str, int]) -> None:
         name, time = row["method"], row["time"]
         handler = _HANDLERS.get((name, row["direction"]))
         if handler is not None:
@@ -163,7 +140,7 @@ class _Sequence:
         elif name.endswith("-ok") or name == "basic.get-empty":
             self._replied(row, channel)
 
-    def _replied(self, row: TraceRow, channel: _Channel) -> None:
+    def _replied(self, row: TraceRow, channel: Channel) -> None:
         """A reply shows that all was read that was sent before its request."""
         name = row["method"]
         method = "basic.get" if name.startswith("basic.get-") else name.removesuffix("-ok")
@@ -177,32 +154,62 @@ class _Sequence:
         if method == "basic.get":
             self._got(row, request, channel)
         elif method == "tx.commit":
-            for queue, message in channel.committed:
-                self._add(queue, message, 0, What.CONFIRMED, row["time"])
+            for publish in channel.committed:
+                self._in_queues(publish, row)
             channel.committed.clear()
 
-    def _named(self, given: Any, channel: _Channel) -> str:
+    def _named(self, given: Any, channel: Channel) -> str:
         return f"{self._host} {given or channel.last_queue}"
 
     # ------------------------------------------------------------------------------------------ what a client sends
 
-    def _publish(self, row: TraceRow, channel: _Channel) -> None:
+    def _publish(self, row: TraceRow, channel: Channel) -> None:
         message, form = message_of(row), form_of(row)
         arguments = row["arguments"]
-        queue = "" if arguments.get("exchange") else f"{self._host} {arguments.get('routing_key', '')}"
-        if "expiration" in row.get("properties", {}):
-            # any queue may have got it
-            self._tell(queue, What.LOSES, _EXPIRATION)
+        properties = row.get("properties", {})
+        headers = properties.get("headers") or {}
+        keys = str(arguments.get("routing_key", "")), *self._further_keys(headers)
+        publish = Publish(
+            message, str(arguments.get("exchange") or ""), keys, headers, row["time"], "expiration" in properties,
+            bool(arguments.get("mandatory")),
+        )  # fmt: skip
         if channel.in_transaction:
-            channel.publishes.append((message, form, queue))
+            channel.publishes.append((publish, form))
             return
         self._add("", message, form, What.PUBLISHED, row["time"])
         if channel.published >= 0:
             channel.published += 1
-            if queue:
-                channel.unconfirmed[channel.published] = queue, message
+            channel.unconfirmed[channel.published] = publish
 
-    def _settle(self, row: TraceRow, channel: _Channel) -> None:
+    def _further_keys(self, headers: dict[str, Any]) -> Iterator[str]:
+        """Those of CC and BCC (PUBLISH-011)."""
+        if headers and self._dialect.extensions:
+            lists = (headers[name] for name in KEY_HEADERS if isinstance(headers.get(name), list | tuple))
+            yield from (key for keys in lists for key in keys if isinstance(key, str))
+
+    def _in_queues(self, publish: Publish, read: TraceRow) -> None:
+        """The broker has said that it has the message, wherever that went."""
+        if not publish.exchange:
+            reached = Reached(frozenset(publish.keys))
+        else:
+            headers = {name: value for name, value in publish.headers.items() if name != "BCC"}
+            place = self._name, read["connection"], read["channel"]
+            sent = Sent(self._host, publish.exchange, publish.keys, headers, place, publish.time)
+            reached = self._topology.reached(sent, read["time"], self._dialect)
+        for name in reached.queues:
+            queue = f"{self._host} {name}"
+            self._add(queue, publish.message, 0, What.CONFIRMED, read["time"])
+            if publish.expires:
+                self._tell(queue, What.LOSES, _EXPIRATION)
+        for name, why in reached.doubtful.items():
+            self._tell(f"{self._host} {name}", What.UNTOLD, why)
+        exchanges = dict(reached.exchanges)
+        if publish.is_mandatory and not (reached.queues or reached.doubtful or exchanges):
+            exchanges[publish.exchange] = UNBOUND
+        for name, why in exchanges.items():
+            self._tell(f"{self._host} exchange {name}", What.EXCHANGE_UNTOLD, why)
+
+    def _settle(self, row: TraceRow, channel: Channel) -> None:
         arguments = row["arguments"]
         tag = arguments.get("delivery_tag", 0)
         is_back = row["method"] != "basic.ack" and bool(arguments.get("requeue"))
@@ -210,6 +217,10 @@ class _Sequence:
         if arguments.get("multiple"):
             tags = [each for each in channel.held if each <= tag or not tag]
             channel.all_settled += not tag
+        if tag in channel.skipped or tag > channel.highest:
+            channel.skipped.discard(tag)
+            for queue in channel.sources:
+                self._tell(queue, What.UNRECORDED)
         for each in tags:
             place = channel.held.pop(each)
             if channel.in_transaction:
@@ -217,35 +228,34 @@ class _Sequence:
             else:
                 self._settled(channel, place, is_back, row["time"])
 
-    def _settled(self, channel: _Channel, place: _Place, is_back: bool, time: float) -> None:
+    def _settled(self, channel: Channel, place: Place, is_back: bool, time: float) -> None:
         if is_back:
             channel.returned.append((place, time))
         else:
             self._add(*place, 0, What.SETTLED, time)
 
-    def _recover(self, row: TraceRow, channel: _Channel) -> None:
+    def _recover(self, row: TraceRow, channel: Channel) -> None:
         channel.returned += [(place, row["time"]) for place in channel.held.values()]
         channel.held.clear()
 
-    def _select(self, row: TraceRow, channel: _Channel) -> None:
+    def _select(self, row: TraceRow, channel: Channel) -> None:
         channel.in_transaction = True
 
-    def _commit(self, row: TraceRow, channel: _Channel) -> None:
-        for message, form, queue in channel.publishes:
-            self._add("", message, form, What.PUBLISHED, row["time"])
-            if queue:
-                channel.committed.append((queue, message))
+    def _commit(self, row: TraceRow, channel: Channel) -> None:
+        for publish, form in channel.publishes:
+            self._add("", publish.message, form, What.PUBLISHED, row["time"])
+            channel.committed.append(publish)
         for _, place, is_back in channel.settles:
             self._settled(channel, place, is_back, row["time"])
         channel.publishes.clear()
         channel.settles.clear()
 
-    def _rollback(self, row: TraceRow, channel: _Channel) -> None:
+    def _rollback(self, row: TraceRow, channel: Channel) -> None:
         channel.publishes.clear()
         channel.held = dict(sorted([*channel.held.items(), *((tag, place) for tag, place, _ in channel.settles)]))
         channel.settles.clear()
 
-    def _consume(self, row: TraceRow, channel: _Channel) -> None:
+    def _consume(self, row: TraceRow, channel: Channel) -> None:
         arguments = row["arguments"]
         queue = self._named(arguments.get("queue"), channel)
         consumer = queue, bool(arguments.get("no_ack"))
@@ -255,13 +265,13 @@ class _Sequence:
         else:
             channel.nameless.append(consumer)
 
-    def _get(self, row: TraceRow, channel: _Channel) -> None:
+    def _get(self, row: TraceRow, channel: Channel) -> None:
         channel.sources.add(self._named(row["arguments"].get("queue"), channel))
 
-    def _confirm(self, row: TraceRow, channel: _Channel) -> None:
+    def _confirm(self, row: TraceRow, channel: Channel) -> None:
         channel.published = max(channel.published, 0)
 
-    def _declare(self, row: TraceRow, channel: _Channel) -> None:
+    def _declare(self, row: TraceRow, channel: Channel) -> None:
         arguments = row["arguments"]
         if not arguments.get("queue") or arguments.get("passive"):
             return
@@ -275,17 +285,17 @@ class _Sequence:
             if arguments.get(name):
                 self._tell(queue, What.LOSES, number)
 
-    def _purge(self, row: TraceRow, channel: _Channel) -> None:
+    def _purge(self, row: TraceRow, channel: Channel) -> None:
         self._purged.setdefault(self._named(row["arguments"].get("queue"), channel), row["time"])
 
     # ------------------------------------------------------------------------------------------ what a broker sends
 
-    def _deliver(self, row: TraceRow, channel: _Channel) -> None:
+    def _deliver(self, row: TraceRow, channel: Channel) -> None:
         consumer = channel.consumers.get(str(row["arguments"].get("consumer_tag", "")))
         if consumer is not None:
             self._delivered(row, channel, *consumer)
 
-    def _delivered(self, row: TraceRow, channel: _Channel, queue: str, is_settled: bool) -> None:
+    def _delivered(self, row: TraceRow, channel: Channel, queue: str, is_settled: bool) -> None:
         arguments = row["arguments"]
         headers = row.get("properties", {}).get("headers") or {}
         is_dead_letter = "x-death" in headers
@@ -296,12 +306,15 @@ class _Sequence:
         message = message_of(row)
         what = What.REDELIVERED if arguments.get("redelivered") else What.DELIVERED
         self._add(queue, message, 0 if is_dead_letter else form_of(row), what, row["time"])
+        tag = arguments.get("delivery_tag", 0)
+        channel.skipped.update(range(max(channel.highest + 1, tag - _MOST_SKIPPED), tag))
+        channel.highest = max(channel.highest, tag)
         if is_settled or channel.all_settled > channel.all_read:
             self._add(queue, message, 0, What.SETTLED, row["time"])
         if not is_settled:
-            channel.held[arguments.get("delivery_tag", 0)] = queue, message
+            channel.held[tag] = queue, message
 
-    def _got(self, row: TraceRow, request: TraceRow, channel: _Channel) -> None:
+    def _got(self, row: TraceRow, request: TraceRow, channel: Channel) -> None:
         queue = self._named(request["arguments"].get("queue"), channel)
         if row["method"] == "basic.get-ok":
             self._delivered(row, channel, queue, bool(request["arguments"].get("no_ack")))
@@ -310,19 +323,19 @@ class _Sequence:
         if queue not in self._purged:
             self._empty[queue] = request["time"]
 
-    def _consumed(self, row: TraceRow, channel: _Channel) -> None:
+    def _consumed(self, row: TraceRow, channel: Channel) -> None:
         tag = str(row["arguments"].get("consumer_tag", ""))
         if tag not in channel.consumers and channel.nameless:
             channel.consumers[tag] = channel.nameless.pop(0)
 
-    def _declared(self, row: TraceRow, channel: _Channel) -> None:
+    def _declared(self, row: TraceRow, channel: Channel) -> None:
         channel.last_queue = str(row["arguments"].get("queue", ""))
         self._meet(self._named("", channel), int(row["arguments"].get("message_count", 0)), row["time"])
 
     def _meet(self, queue: str, ready: int, time: float) -> None:
         self._met.setdefault(queue, (time, ready))
 
-    def _confirmed(self, row: TraceRow, channel: _Channel) -> None:
+    def _confirmed(self, row: TraceRow, channel: Channel) -> None:
         tag = row["arguments"].get("delivery_tag", 0)
         numbers = [tag] if tag in channel.unconfirmed else []
         if row["arguments"].get("multiple"):
@@ -332,19 +345,19 @@ class _Sequence:
                     break
                 numbers.append(number)
         for number in numbers:
-            queue, message = channel.unconfirmed.pop(number)
+            publish = channel.unconfirmed.pop(number)
             if row["method"] == "basic.ack":
-                self._add(queue, message, 0, What.CONFIRMED, row["time"])
+                self._in_queues(publish, row)
 
-    def _returned(self, row: TraceRow, channel: _Channel) -> None:
+    def _returned(self, row: TraceRow, channel: Channel) -> None:
         """It reached no queue."""
         message = message_of(row)
-        found = next((number for number, each in channel.unconfirmed.items() if each[1] == message), None)
+        found = next((number for number, each in channel.unconfirmed.items() if each.message == message), None)
         if found is not None:
             del channel.unconfirmed[found]
-        channel.committed = [each for each in channel.committed if each[1] != message]
+        channel.committed = [each for each in channel.committed if each.message != message]
 
-    def _cancelled(self, row: TraceRow, channel: _Channel) -> None:
+    def _cancelled(self, row: TraceRow, channel: Channel) -> None:
         """The broker ended a consumer: what that held may come again, or be gone with the queue."""
         consumer = channel.consumers.get(str(row["arguments"].get("consumer_tag", "")))
         if consumer is not None:

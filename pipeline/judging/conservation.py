@@ -1,6 +1,7 @@
 """Conservation: what becomes of a message between the connections of a run in which all clients were recorded.
 
-The first stage takes the facts of each connection (`connection_facts`). They are added up by message, queue, form and
+What the clients do to exchanges and bindings comes first (`topology`). Then the first stage takes the facts of each
+connection (`connection_facts`). They are added up by message, queue, form and
 kind, and put in the order of the messages; the second stage reads that once. What one message needs stands together, so
 it can be spread by message. Of the queues as wholes it has `QueueNotes`. It finds
 
@@ -16,7 +17,7 @@ Each is said only where the recording decides it (docs/pipeline.md). Times are o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import inf
@@ -26,12 +27,15 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amqpspec.conformance.traces.trace import read_trace
+from amqpspec.conformance.traces.trace import TraceError, read_trace
 from amqpspec.conformance.traces.trace_row import TraceRow
 from amqpspec.model.protocol.methods import CONTENT_METHODS
 from amqpspec.pipeline.judging.connection_facts import facts_of
-from amqpspec.pipeline.judging.message_facts import REASONS, SCHEMA, What, batches
+from amqpspec.pipeline.judging.message_facts import SCHEMA, What, batches
 from amqpspec.pipeline.judging.message_identity import message_of, text_of
+from amqpspec.pipeline.judging.queue_notes import ORDER, Added, QueueNotes, notes_of
+from amqpspec.pipeline.judging.topology import Topology
+from amqpspec.pipeline.judging.topology_changes import changes_in, changes_of
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.store import Store
 
@@ -63,8 +67,8 @@ class Violation:
 
 @dataclass(slots=True)
 class Conservation:
-    """What was found. `undecided`: queue -> why something could not be decided of it. `wrong`: how many violations
-    there are; the first `MOST_NAMED` of them are named.
+    """What was found. `undecided`: queue (or exchange, or "" for the run) -> why something could not be decided of it.
+    `wrong`: how many violations there are; the first `MOST_NAMED` of them are named.
     """
 
     violations: list[Violation] = field(default_factory=list)
@@ -72,88 +76,6 @@ class Conservation:
     messages: int = 0
     queues: int = 0
     wrong: int = 0
-
-
-class Added(NamedTuple):
-    """Facts of one kind, added up: so many `times`, between `first` and `last`."""
-
-    message: int
-    queue: str
-    form: int
-    what: int
-    times: int
-    first: float
-    last: float
-
-
-#: The order in which the second stage takes them: what was published has no queue, and comes first.
-ORDER = ("message", "queue", "what", "form")
-
-
-@dataclass(slots=True)
-class QueueNotes:
-    """What all connections say of a queue."""
-
-    #: ready messages when it was first met, and when that was; -1: nobody asked
-    began_with: int = -1
-    met: float = inf
-    is_stream: bool = False
-    has_dead_letters: bool = False
-    broke_off: bool = False
-    #: a connection of a consumer was lost
-    is_cut: bool = False
-    loses: str = ""
-    #: when a request found it empty for the last time
-    empty: float = -inf
-    #: when it was first purged or deleted
-    purged: float = inf
-    #: when a channel that took messages from it first ended
-    ended: float = inf
-
-    def take(self, fact: Added) -> None:
-        what = What(fact.what)
-        if what is What.MET and fact.first < self.met:
-            self.met, self.began_with = fact.first, fact.form
-        elif what is What.EMPTY:
-            self.empty = max(self.empty, fact.last)
-        elif what is What.PURGED:
-            self.purged = min(self.purged, fact.first)
-        elif what is What.ENDED:
-            self.ended = min(self.ended, fact.first)
-        elif what is What.LOSES:
-            self.loses = self.loses or f"it has {REASONS[fact.form]}"
-        elif what is What.IS_STREAM:
-            self.is_stream = True
-        elif what is What.HAS_DEAD_LETTERS:
-            self.has_dead_letters = True
-        elif what is What.BROKE_OFF:
-            self.broke_off = True
-            self.is_cut = self.is_cut or bool(fact.form)
-
-    @property
-    def unknown(self) -> str | None:
-        """Why nothing is known of it."""
-        return None if self.began_with == 0 else "it was not empty at the beginning, or nobody asked"
-
-    @property
-    def unflagged(self) -> str | None:
-        """Why deliveries without the flag cannot be counted."""
-        if self.is_stream or self.has_dead_letters:
-            return "a stream, or dead letters come back to it"
-        return "the connection of a consumer was lost" if self.is_cut else None
-
-    @property
-    def uncounted(self) -> str | None:
-        """Why deliveries cannot be counted."""
-        return self.unflagged or ("the broker ended a channel or a consumer" if self.broke_off else None)
-
-
-def notes_of(added: Iterable[Added]) -> dict[str, QueueNotes]:
-    """From the facts of queues."""
-    found: dict[str, QueueNotes] = {}
-    for fact in added:
-        found.setdefault(fact.queue, QueueNotes()).take(fact)
-    return found
 
 
 class Judged(NamedTuple):
@@ -170,7 +92,8 @@ def judge_messages(added: Iterable[Added], queues: Mapping[str, QueueNotes]) -> 
     """The second stage; `added` in the order of `ORDER`. An undecided queue is named once."""
     undecided: set[tuple[str, str]] = set()
     if (everywhere := queues.get("")) is not None and everywhere.broke_off:
-        return  # what was published is not known
+        yield Judged("", "frames were sent that are no methods, so what was published is not known", "", 0, 0.0)
+        return
     for message, facts in groupby(added, key=lambda fact: fact.message):
         published: list[Added] = []
         for queue, of_queue in groupby(facts, key=lambda fact: fact.queue):
@@ -243,14 +166,15 @@ def _not_empty(notes: QueueNotes, published: float, since: float, returns: int) 
 
 
 class Facts:
-    """The facts of any number of sequences, in this process."""
+    """The facts of any number of sequences, in this process. `topology`: what all of them do to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
         self._chunks: list[pa.RecordBatch] = []
 
     def add(self, rows: Iterable[TraceRow]) -> None:
         """Take the rows of one sequence."""
-        self._chunks += batches(facts_of(rows))
+        self._chunks += batches(facts_of(rows, self._topology))
 
     def added_up(self) -> pa.Table:
         """With the columns of `Added`, in the order of `ORDER`."""
@@ -273,12 +197,26 @@ def conservation(facts: Facts) -> Conservation:
     is_note = pc.greater(table.column("what"), What.SETTLED.value)
     notes, messages = table.filter(is_note), table.filter(pc.invert(is_note))
     queues = notes_of(rows_of(notes))
-    found = Conservation(queues=len(queues))
+    found = beginning(queues)
     found.messages = pc.count_distinct(
         messages.filter(pc.equal(messages.column("what"), What.PUBLISHED.value)).column("message")
     ).as_py()
     everything = (row for batch in messages.to_batches(max_chunksize=10_000) for row in rows_of(batch))
     return add_judged(found, judge_messages(everything, queues))
+
+
+def conservation_of(sequences: Sequence[Sequence[TraceRow]]) -> Conservation:
+    """Both stages for the rows of all sequences of a run."""
+    facts = Facts(Topology(change for rows in sequences for change in changes_of(rows)))
+    for rows in sequences:
+        facts.add(rows)
+    return conservation(facts)
+
+
+def beginning(queues: Mapping[str, QueueNotes]) -> Conservation:
+    """What is found before any message is looked at: where it is not known what went there."""
+    untold = {name: notes.untold for name, notes in queues.items() if notes.untold}
+    return Conservation(undecided=untold, queues=sum(not notes.is_exchange for notes in queues.values()))
 
 
 def add_judged(found: Conservation, judged: Iterable[Judged]) -> Conservation:
@@ -290,6 +228,8 @@ def add_judged(found: Conservation, judged: Iterable[Judged]) -> Conservation:
         if len(found.violations) < MOST_NAMED:
             found.violations.append(Violation(*each))
     found.violations.sort(key=lambda each: (each.time, each.queue, each.message))
+    if not (found.messages or found.wrong or found.undecided):
+        found.undecided[""] = "no message was published or delivered in it"
     return found
 
 
@@ -300,8 +240,13 @@ def sequences_of(file: Path) -> Iterator[Iterator[TraceRow]]:
 
 
 def files_of(store: Store, run: str) -> list[Path]:
-    """The traces of a run. Raises `StoreError` where there is none."""
-    files = [store.root / part.trace for part in store.contents().parts if part.run == run]
+    """The traces of a run. Raises `StoreError` where there is none, `TraceError` where it is not known whether these
+    are all.
+    """
+    contents = store.contents()
+    if contents.broken:
+        raise TraceError(f"{contents.broken[0]}, so it is not known what belongs to the run")
+    files = [store.root / part.trace for part in contents.parts if part.run == run]
     if not files:
         raise StoreError(f"{store.root}: the store has no run {run!r}")
     return files
@@ -310,11 +255,23 @@ def files_of(store: Store, run: str) -> list[Path]:
 def conservation_of_run(store: Store, run: str) -> Conservation:
     """Both stages for a run of the store. Raises `StoreError` where it has no such run, `TraceError`."""
     files = files_of(store, run)
-    facts = Facts()
+    facts = Facts(Topology(change for file in files for change in changes_in(file)))
     for file in files:
         for rows in sequences_of(file):
             facts.add(rows)
-    return with_bodies(conservation(facts), files)
+    return with_bodies(only_certain(conservation(facts), store, run), files)
+
+
+def only_certain(found: Conservation, store: Store, run: str) -> Conservation:
+    """Where something of the run could not be imported, what seems to be wrong may only be lacking."""
+    contents = store.contents()
+    flaw = next(
+        (contents.flaws[part.id] for part in contents.parts if part.run == run and part.id in contents.flaws), None
+    )
+    if flaw is not None:
+        found.undecided.setdefault("", f"not all of it was imported: {flaw}")
+        found.violations, found.wrong = [], 0
+    return found
 
 
 def with_bodies(found: Conservation, files: Iterable[Path]) -> Conservation:

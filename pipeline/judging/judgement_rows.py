@@ -70,12 +70,13 @@ def judgement_row(
     commands: str,
     latencies: Mapping[str, Counter[float]],
 ) -> dict[str, Any]:
-    """The row of a sequence that was judged. `commands`: a digest of them; `latencies` as `Latencies.found`."""
+    """The row of a sequence that was judged. `commands`: a digest of those that were carried out, where the recording
+    does not have that of those that were planned (a failure may end a sequence); `latencies` as `Latencies.found`."""
     explained = judgement.verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
     distinct = {failure.identity: failure for failure in reversed(judgement.failures)}
     tested = defects_tested(judgement.failures, judgement.refuted, judgement.dialect, judgement.version)
     return _start_columns(start, first_row) | {
-        "commands": commands,
+        "commands": start.get("planned") or commands,
         "verdict": str(judgement.verdict),
         "reason": reason_of(judgement) if explained else _undecided(judgement),
         "ended_by": judgement.ended_by,

@@ -42,6 +42,12 @@ class What(IntEnum):
     BROKE_OFF = 12
     #: it may lose messages by itself; `form`: the number of the reason in `REASONS`
     LOSES = 13
+    #: a message may have gone to it, or not; `form`: the number of the reason in `topology.NOT_TOLD`
+    UNTOLD = 14
+    #: the same of an exchange, which stands in the place of the queue
+    EXCHANGE_UNTOLD = 15
+    #: a client that takes messages from it has settled a delivery that is not in the recording
+    UNRECORDED = 16
 
 
 #: What a queue, or a message, may have by which messages are gone or passed on.

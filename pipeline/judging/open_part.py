@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from amqpspec.conformance.traces.json_text import decoded
 from amqpspec.conformance.traces.trace_parquet import batch_rows
-from amqpspec.conformance.traces.trace_row import OPEN, TraceRow, stand_in
+from amqpspec.conformance.traces.trace_row import DIGEST, OPEN, TraceRow, stand_in
 from amqpspec.conformance.traces.trace_values import TAG_MARK
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
 from amqpspec.model.protocol.methods import OTHER_EVENTS, Content, Method, Table
@@ -40,8 +40,6 @@ _NOT_READ = frozenset(
 )
 _DIRECTIONS = pa.array(["sent", "received"])
 _KINDS = pa.array(["start", "command", "frame", "mark", "measurement", "end"])
-#: Octets of a digest of commands that are kept, in hexadecimal.
-DIGEST = 24
 
 
 class Unusual(Exception):

@@ -16,14 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amqpspec.conformance.traces.trace_parquet import batch_rows, columns_of
-from amqpspec.conformance.traces.trace_row import TraceError, TraceRow
+from amqpspec.conformance.traces.trace_row import DIGEST, TraceError, TraceRow
 from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
 from amqpspec.conformance.verdicts.judge import judge_open
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.pipeline.judging.judged_parts import write_judgements
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS, judgement_row, problem_row
 from amqpspec.pipeline.judging.latencies import Latencies
-from amqpspec.pipeline.judging.open_part import DIGEST, open_judgements
-from amqpspec.pipeline.store.files import StoreError, whole_file
+from amqpspec.pipeline.judging.open_part import open_judgements
+from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store
 
@@ -48,7 +49,7 @@ class PartJudged:
     broken_sequences: int = 0
     broken: tuple[str, ...] = ()
     unreadable: str | None = None
-    #: the store cannot be written: nothing more can be done
+    #: the store cannot be seen or written: nothing more can be done
     fatal: bool = False
 
 
@@ -59,14 +60,17 @@ _MOST_NAMED = 3
 def judge_part(store: Store, part: Part, judge: Judge = judge_of_suite) -> PartJudged:
     """Judge a part, and keep what came of it. Raises nothing that has to do with the part or the disk."""
     try:
+        store.require_seen()
+    except StoreError as error:
+        return PartJudged(part.id, unreadable=str(error), fatal=True)
+    try:
         rows = _in_columns(store, part, judge) or list(_judgements(store, part, judge))
     except TraceError as error:
         if not (store.root / part.trace).exists() and part.id not in {each.id for each in store.contents().parts}:
             return PartJudged(part.id)  # others took its place meanwhile
         return PartJudged(part.id, unreadable=str(error))
     try:
-        with whole_file(store.root / part.judgements) as unfinished:
-            pq.write_table(pa.Table.from_pylist(rows, schema=JUDGEMENTS), unfinished, compression="zstd")
+        write_judgements(store, part, pa.Table.from_pylist(rows, schema=JUDGEMENTS))
     except StoreError as error:
         return PartJudged(part.id, unreadable=str(error), fatal=True)
     broken = [row for row in rows if row.get("problem")]

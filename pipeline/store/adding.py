@@ -32,6 +32,8 @@ class Added:
     problems: list[str] = field(default_factory=list)
     #: it is in the store already; nothing was added
     known: bool = False
+    #: the name of the commit by which it is in the store; "": nothing of it is
+    commit: str = ""
 
 
 class Adder:
@@ -129,7 +131,7 @@ def add_trace(
     said = f"{name}\n{target or ''}" if name == content else f"{name}\n{target or ''}\n{content}"
     commit = "import-" + sha256(said.encode()).hexdigest()[:32]
     if store.has_commit(commit):
-        added.known = True
+        added.known, added.commit = True, commit
         return added
     adder = Adder(store, day, name, target)
     if is_capture(file):
@@ -141,7 +143,7 @@ def add_trace(
         # as `amqpspec check` says of it; that it was imported is not noted, or a second time it would count as known
         added.problems.append(f"{path}: no sequence in it, so nothing was added")
         return added
-    added.parts = adder.finish(added.problems, commit)
+    added.parts, added.commit = adder.finish(added.problems, commit), commit
     return added
 
 

@@ -11,6 +11,9 @@ from uuid import uuid4
 #: Files that are being written begin with this. Spark, Arrow and the store read no file whose name begins with a dot.
 UNFINISHED = ".unfinished-"
 
+#: What is wrong where a worker and the driver do not see the same.
+SHARED = "all workers must see the store's folder under the same path"
+
 
 class StoreError(Exception):
     """A store cannot be read or written; one line."""

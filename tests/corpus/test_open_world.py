@@ -10,7 +10,7 @@ from amqpspec.command_line import main
 from amqpspec.conformance.traces.trace import TraceRow, read_trace, sequences
 from amqpspec.conformance.verdicts.judge import judge_open
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.pipeline.judging.conservation import Facts, conservation
+from amqpspec.pipeline.judging.conservation import conservation_of
 from tests.corpus.expectations import DIRECTORY
 
 RECORDINGS = sorted(DIRECTORY.glob("*.parquet"))
@@ -37,9 +37,7 @@ def test_conservation_blames_nothing_that_the_law_permits() -> None:
     wrong = []
     for file in RECORDINGS:
         for rows in sequences(read_trace(file)):
-            facts = Facts()
-            facts.add(rows)
-            violations = conservation(facts).violations
+            violations = conservation_of([rows]).violations
             if violations and not failed_live(rows):
                 wrong.append((file.stem, rows[0]["sequence"], violations[0].what))
     assert wrong == []

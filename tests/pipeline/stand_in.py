@@ -149,3 +149,14 @@ def judge_share_and_die(out: Path, task: int, number: int, paths: Sequence[str])
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return told
+
+
+#: `live._judge_share` itself: a worker that imports this has the unpatched one.
+_judge_share = live._judge_share
+
+
+def judge_share_elsewhere(out: Path, task: int, number: int, paths: Sequence[str]) -> list[live.Line]:
+    """In the place of `live._judge_share`: a worker whose folder of that path is one of its own."""
+    own = out.parent / "of the worker"
+    own.mkdir(exist_ok=True)
+    return _judge_share(own, task, number, paths)

@@ -18,6 +18,7 @@ from amqpspec.model.protocol.methods import Content, Method
 from amqpspec.pipeline import bulk_judging as bulk
 from amqpspec.pipeline.bulk_judging import judge_store, shares
 from amqpspec.pipeline.judging import part_judging
+from amqpspec.pipeline.judging.judged_parts import is_judged
 from amqpspec.pipeline.judging.latencies import CONFIRM, FIRST_DELIVERY, Latencies
 from amqpspec.pipeline.store import adding
 from amqpspec.pipeline.store.adding import add_trace
@@ -43,7 +44,7 @@ def found(store: Store) -> list[dict[str, Any]]:
     rows = [
         row
         for part in store.contents().parts
-        if store.is_judged(part)
+        if is_judged(store, part)
         for row in pq.read_table(store.root / part.judgements).to_pylist()
     ]
     return sorted(rows, key=lambda row: str(row["sequence"]))
@@ -129,9 +130,7 @@ def test_a_worker_that_is_killed_costs_time_only(store: Store, spark: Any, tmp_p
     path = tmp_path / "t.jsonl"
     with TraceWriter(path) as trace:
         for name in ("first", "victim"):
-            trace.start(
-                name, target="b", product="", version="", dialect="rabbitmq-4.3", mode="burst", user=str(mark)
-            )
+            trace.start(name, target="b", product="", version="", dialect="rabbitmq-4.3", mode="burst", user=str(mark))
     add_trace(store, path)
     add_trace(store, write_trace(tmp_path / "u.jsonl", "b", {f"s {n}": GOOD for n in range(9)}))
     summary = judge_store(store, "local[2]", judge=kills_its_worker_once)
@@ -139,9 +138,7 @@ def test_a_worker_that_is_killed_costs_time_only(store: Store, spark: Any, tmp_p
 
 
 @pytest.mark.parametrize("master", [None, "local[2]"])
-def test_a_broken_file_costs_itself_and_is_named(
-    store: Store, spark: Any, tmp_path: Path, master: str | None
-) -> None:
+def test_a_broken_file_costs_itself_and_is_named(store: Store, spark: Any, tmp_path: Path, master: str | None) -> None:
     for number in range(3):
         add_trace(store, write_trace(tmp_path / f"{number}.jsonl", "b", {f"s {number}": GOOD}))
     torn, fewer, _ = (store.root / part.trace for part in store.contents().parts)
@@ -174,7 +171,7 @@ def test_a_file_that_breaks_in_the_middle_is_not_taken_for_judged(
     monkeypatch.setattr(part_judging, "_rows_of", breaking)
     summary = judge_store(store, judge=judge)
     assert (summary.unreadable, summary.sequences) == (1, 0) and "Input/output error" in summary.problems[0]
-    assert not store.is_judged(part)
+    assert not is_judged(store, part)
     monkeypatch.undo()
     assert judge_store(store, judge=judge).sequences == 9
 

@@ -19,8 +19,19 @@ import pytest
 from amqpspec import EmbeddedBroker
 from amqpspec.command_line import main
 from amqpspec.conformance.traces.trace import TraceRow, read_trace, sequences
+from amqpspec.model.protocol.methods import Content
 from tests.conformance.recording.captures import write_pcap, write_pcapng
-from tests.conformance.recording.test_capture import METHODS, SECRET, conversation, later, methods, whole
+from tests.conformance.recording.test_capture import (
+    BODY,
+    METHODS,
+    SAID,
+    SECRET,
+    conversation,
+    later,
+    methods,
+    octets,
+    whole,
+)
 from tests.patience import patience
 from tests.proxies import recording
 
@@ -60,6 +71,42 @@ def test_what_is_missing_is_told_in_a_line(tmp_path: Path, capsys: pytest.Captur
     assert told.out.startswith("1 trace: 1 sequence")
     (rows,) = stored(tmp_path / "store")
     assert methods(rows) == METHODS[: METHODS.index("connection.close")]
+
+
+def test_a_capture_that_is_cut_inside_a_packet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capture = write_pcap(tmp_path / "some.pcap", whole())
+    capture.write_bytes(capture.read_bytes()[:-9])
+    assert main(["pipeline", "import", str(tmp_path / "store"), str(capture)]) == 5
+    told = capsys.readouterr()
+    assert told.err == f"amqpspec: {capture}: the capture is cut short or broken: it ends inside a packet\n"
+    assert told.out.startswith("1 trace: 1 sequence")
+
+
+@pytest.mark.parametrize("master", [(), ("--spark", "local[2]")])
+def test_where_something_is_missing_nothing_is_said_to_be_lost(
+    spark: object, tmp_path: Path, capsys: pytest.CaptureFixture[str], master: tuple[str, ...]
+) -> None:
+    """One client publishes, and another one consumes; of the first one something was not captured."""
+    store = str(tmp_path / "store")
+    delivery = octets("basic.get-ok", 1, sent=False, content=Content({}, b"x"), delivery_tag=1, routing_key="q")
+    declared = [
+        (True, octets("queue.declare", 1, queue="q")),
+        (False, octets("queue.declare-ok", 1, sent=False, queue="q")),
+    ]
+    said = [*SAID[:9], *declared, (True, octets("basic.get", 1, queue="q")), (False, delivery), *SAID[-2:]]
+    consumer = conversation(("10.0.0.6", 7), said=said).packets
+    publisher = whole()
+    lost = next(number for number, packet in enumerate(publisher) if BODY[:500] in packet.data)
+    for run, packets in (("whole", publisher), ("lacking", publisher[:lost] + publisher[lost + 1 :])):
+        capture = write_pcap(tmp_path / f"{run}.pcap", [*packets, *later(consumer, 2)])
+        main(["pipeline", "import", store, str(capture), "--run", run])
+    assert main(["pipeline", "conservation", store, "--run", "whole", *master]) == 1
+    assert "PUBLISH-016" in capsys.readouterr().out
+    for _ in range(2):
+        assert main(["pipeline", "conservation", store, "--run", "lacking", *master]) == 4
+        told = capsys.readouterr().out
+        assert "not decidable of the run: not all of it was imported: " in told and ": 0 wrong" in told
+        assert main(["pipeline", "compact", store]) == 0
 
 
 def test_a_dialect_for_what_began_before(tmp_path: Path) -> None:

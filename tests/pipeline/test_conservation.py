@@ -20,8 +20,7 @@ from amqpspec.pipeline.judging.conservation import (
     TWICE,
     UNPUBLISHED,
     Conservation,
-    Facts,
-    conservation,
+    conservation_of,
     conservation_of_run,
 )
 from amqpspec.pipeline.store.adding import add_trace
@@ -82,10 +81,7 @@ EMPTY: list[Frame] = [(50.0, "sent", "basic.get", {"queue": "q"}), (50.1, "recei
 
 
 def found(*connections: Iterator[TraceRow]) -> Conservation:
-    facts = Facts()
-    for each in connections:
-        facts.add(each)
-    return conservation(facts)
+    return conservation_of([list(each) for each in connections])
 
 
 def wrong(*connections: Iterator[TraceRow]) -> list[tuple[str, str]]:
@@ -122,6 +118,15 @@ class TestAcrossConnections:
         assert wrong(publisher(*EMPTY), back) == [LOST]
         dropped = rows("c", CONSUME, delivered(2.0, "m"), settled(3.0, 1, "basic.reject"), *closed(4.0))
         assert wrong(publisher(*EMPTY), dropped) == []
+
+    def test_a_delivery_that_the_recording_lacks_is_no_loss(self) -> None:
+        why = {"/ q": "a delivery that a client has settled is not in the recording"}
+        more = published(1.5, "m2", 2)
+        for lacking in ([settled(2.5, 1)], [delivered(2.2, "m2", tag=2), settled(2.5, 1), settled(2.6, 2)]):
+            result = found(publisher(*more, *EMPTY), rows("c", CONSUME, *lacking))
+            assert (result.violations, result.undecided) == ([], why)
+        unknown = rows("c", CONSUME, delivered(2.2, "m2", tag=2), settled(2.6, 2))
+        assert wrong(publisher(*more, *EMPTY), unknown) == [LOST], "nobody knows of another delivery"
 
     def test_what_is_settled_comes_again(self) -> None:
         for ends in ((), closed(2.7)):

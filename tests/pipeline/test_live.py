@@ -21,10 +21,11 @@ from amqpspec.conformance.traces.trace_row import row_line
 from amqpspec.pipeline import live
 from amqpspec.pipeline.judging.live_state import LiveState, load, save
 from amqpspec.pipeline.live import in_order
+from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.table import check_in_process, judge_traces
 from tests.patience import patience
 from tests.pipeline.small_disk import filled, small_disk
-from tests.pipeline.stand_in import judge_share_and_die
+from tests.pipeline.stand_in import judge_share_and_die, judge_share_elsewhere
 from tests.proxies import recording
 
 Found = Counter[tuple[str, str]]
@@ -98,6 +99,7 @@ def test_what_only_repeats_others_is_no_failure(recorded: Path, tmp_path: Path) 
             row["repeats"] = "connection 1"
     file = tmp_path / "trace.jsonl"
     file.write_bytes(b"".join(map(row_line, rows)))
+    (tmp_path / "out").mkdir()
     lines = [line for task in range(live.TASKS) for line in live._judge_share(tmp_path / "out", task, 0, [str(file)])]
     assert len(lines) == sum(each.sequences for each in check_in_process([file]).failures) == 3
     assert judged(tmp_path / "out") == all_at_once(recorded), "it is judged all the same"
@@ -108,7 +110,10 @@ def test_files_that_arrive(recorded: Path, tmp_path: Path, spark: Any, capsys: p
     split(recorded, tmp_path / "in", 3)
     last = tmp_path / "in" / "trace-000002.jsonl"
     last.rename(tmp_path / "held")
-    assert main(command) == 0
+    assert main(command) == 4, "nothing failed, and not all that is there was judged"
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == f"amqpspec: {tmp_path}/in/trace-000003.jsonl: waits for number 2 of its recording"
+    assert told[1] == f"amqpspec: {tmp_path}/in/trace-: 4 sequences without an end, not judged yet"
     assert judged(tmp_path / "out") == Counter()
     (tmp_path / "held").rename(last)
     assert main(command) == 1
@@ -117,6 +122,41 @@ def test_files_that_arrive(recorded: Path, tmp_path: Path, spark: Any, capsys: p
     (tmp_path / "in" / "broken.jsonl").write_text("{\n")
     assert main(command) == 5, "nothing failed, and something could not be read"
     assert capsys.readouterr().out.count("broken.jsonl") == 1, "it is named once, however many tasks met it"
+
+
+def test_nothing_that_arrives_is_told(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in").mkdir()
+    assert main(["pipeline", "live", str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--until-done"]) == 4
+    line = f"amqpspec: {tmp_path}/in: no trace file (*.jsonl) has come, so nothing was judged\n"
+    assert capsys.readouterr().err == line
+    (tmp_path / "in" / "trace.parquet").touch()
+    assert main(["pipeline", "live", str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--until-done"]) == 4
+    assert capsys.readouterr().err == f"amqpspec: {tmp_path}/in/trace.parquet: is not read, only *.jsonl is\n{line}"
+
+
+def test_a_worker_that_does_not_see_the_folder_ends_it_in_a_line(
+    recorded: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    split(recorded, tmp_path / "in", 1)
+    command = ["pipeline", "live", str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--until-done"]
+    with monkeypatch.context() as patched:
+        patched.setattr(live, "_judge_share", judge_share_elsewhere)
+        assert main(command) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "0-0.pickle: is missing, though a worker says that it wrote it; all workers must see the folder" in told
+    assert main(command) == 1, "nothing of it counts"
+    assert judged(tmp_path / "out") == all_at_once(recorded)
+
+
+def test_a_worker_writes_nowhere_where_nothing_is_seen(recorded: Path, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"/out: \S+ sees no such folder; all workers must see the folder"):
+        live._judge_share(tmp_path / "out", 0, 0, [str(recorded)])
+    (tmp_path / "out" / "batches").mkdir(parents=True)
+    (tmp_path / "out" / "batches" / "0.json").write_text("{}")
+    with pytest.raises(StoreError, match=r"0-0\.pickle: what the batch before left is missing"):
+        live._judge_share(tmp_path / "out", 0, 1, [str(recorded)])
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["batches"]
 
 
 #: One file in each batch, so that there are many moments at which it can be killed.

@@ -17,6 +17,7 @@ from amqpspec.pipeline.bulk_import import import_traces
 from amqpspec.pipeline.bulk_judging import judge_store
 from amqpspec.pipeline.judging import compaction
 from amqpspec.pipeline.judging.compaction import compact
+from amqpspec.pipeline.judging.judged_parts import is_judged
 from amqpspec.pipeline.store import adding
 from amqpspec.pipeline.store.adding import add_trace
 from amqpspec.pipeline.store.files import StoreError
@@ -50,7 +51,7 @@ def rows_of(store: Store) -> dict[str, list[TraceRow]]:
 def results(store: Store) -> list[tuple[object, ...]]:
     """What was found, without where it is."""
     names = ("sequence", "verdict", "frames", "reason")
-    tables = [pq.read_table(store.root / part.judgements) for part in store.contents().parts if store.is_judged(part)]
+    tables = [pq.read_table(store.root / part.judgements) for part in store.contents().parts if is_judged(store, part)]
     return sorted(tuple(row[name] for name in names) for table in tables for row in table.to_pylist())
 
 
@@ -178,7 +179,7 @@ def test_unfinished_and_foreign_files_are_not_read(store: Store, trace: Path) ->
     contents = store.contents()
     assert contents.parts == (part,)
     assert store.foreign() == [folder / "other.parquet"]
-    (problem,) = contents.problems
+    (problem,) = contents.broken
     assert "torn.json: not a commit of a store" in problem
 
 
@@ -209,7 +210,7 @@ def test_compaction_keeps_rows_and_results(store: Store, tmp_path: Path) -> None
     done = compact(store, grace=0.0)
     assert (done.before, done.after, done.removed, done.problems) == (6, 2, 10, [])
     assert rows_of(store) == rows and results(store) == found and len(found) == 8
-    (judged,) = [part for part in store.contents().parts if store.is_judged(part)]
+    (judged,) = [part for part in store.contents().parts if is_judged(store, part)]
     table = pq.read_table(store.root / judged.judgements).to_pylist()
     whole = list(read_trace(store.root / judged.trace))
     assert [whole[row["first_row"] - 1]["kind"] for row in table] == ["start"] * 8
@@ -243,9 +244,7 @@ def test_what_was_replaced_is_kept_for_who_reads_it(store: Store, trace: Path) -
     assert compact(store, grace=0.0).removed == 2
 
 
-def test_left_over_files_are_removed_later(
-    store: Store, trace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_left_over_files_are_removed_later(store: Store, trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (part,) = add_trace(store, trace).parts
     left = (store.root / part.trace).with_name(".unfinished-7.parquet")
     left.touch()
@@ -277,3 +276,15 @@ def test_long_names_of_targets_are_distinct_folders() -> None:
     names = {folder_name("t" * 300 + end) for end in ("a", "b")} | {folder_name("ü" * 300)}
     assert len(names) == 3 and all(len(name) < 200 for name in names)
     assert Part("i", "2026-11-01", "", "r", 0, 0, 0, 0).folder == "day=2026-11-01/target=unknown/run=r"
+
+
+def test_what_was_lacking_is_known_after_compaction_too(store: Store, trace: Path, tmp_path: Path) -> None:
+    torn = tmp_path / "torn.jsonl"
+    for number, octets in enumerate([trace.read_bytes(), trace.read_bytes()[:-9]]):
+        torn.write_bytes(octets)
+        add_trace(store, torn, run="r", day=f"2026-11-0{number // 2 + 1}")
+    assert len(store.contents().flaws) == 1 and len(store.contents().parts) == 2
+    assert compact(store).after == 1
+    contents = store.contents()
+    assert [part.id in contents.flaws for part in contents.parts] == [True]
+    assert len(contents.problems) == 1

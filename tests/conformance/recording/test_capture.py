@@ -332,3 +332,65 @@ def test_mixed_conversations(tmp_path: Path) -> None:
     found, told = captured(tmp_path, mixed(*made))
     assert told == [] and len(found) == 20
     assert all(methods(rows) == METHODS[:-1] for rows in found)
+
+
+@pytest.mark.parametrize("port", [5672, 9])
+@pytest.mark.parametrize("moved", [(0,), (1,), (0, 1), (1, 0), (0, 1, 2)])
+@pytest.mark.parametrize("behind", [4, 5, 8, 20])
+def test_a_handshake_of_tcp_that_comes_late_in_the_file(
+    tmp_path: Path, moved: tuple[int, ...], behind: int, port: int
+) -> None:
+    packets = whole(CLIENT, ("10.0.0.9", port))
+    (expected,), _ = captured(tmp_path, packets)
+    late = [packets[number] for number in moved]
+    others = [packet for number, packet in enumerate(packets) if number not in moved]
+    (rows,), told = captured(tmp_path, [*others[:behind], *late, *others[behind:]])
+    assert told == []
+    assert methods(rows) == methods(expected) == METHODS
+    assert (rows[0]["target"], rows[0]["sequence"]) == (expected[0]["target"], expected[0]["sequence"])
+
+
+def test_another_connection_of_the_same_ports_is_no_late_handshake(tmp_path: Path) -> None:
+    first = whole()
+    again = [replace(packet, number=packet.number + 10_000_000, acknowledged=packet.acknowledged + 10_000_000)
+             for packet in later(whole(), 0.2)]  # fmt: skip
+    (rows, others), told = captured(tmp_path, [*first[20:], *again])
+    assert told == [] and methods(others) == METHODS
+    assert "protocol.header" not in methods(rows) and methods(rows)[-1] == "socket.closed"
+
+
+@pytest.mark.parametrize("ends", [(), (("10.0.0.5", 1), ("10.0.0.9", 9))])
+def test_first_octets_that_are_missing_are_told(tmp_path: Path, ends: tuple[tuple[str, int], ...]) -> None:
+    packets = whole(*ends)
+    del packets[3]
+    connections, told = captured(tmp_path, [*packets, *whole(("10.0.0.6", 2))])
+    assert len(connections) == 1
+    line = "the connection from 10.0.0.5:41234: octets of its client are missing in the capture, and was left out"
+    assert [each.partition(": ")[2] for each in told] == ([] if ends else [line]), "of another port nobody knows"
+
+
+@pytest.mark.parametrize("write", [write_pcap, write_pcapng])
+def test_a_capture_that_is_cut_anywhere_says_so(tmp_path: Path, write: object) -> None:
+    assert callable(write)
+    octets = write(tmp_path / "whole", whole()).read_bytes()
+    boundaries = {len(write(tmp_path / "part", whole()[:number]).read_bytes()) for number in range(len(whole()) + 1)}
+    assert len(octets) in boundaries
+    for size in [*range(len(octets) - 300, len(octets)), *range(24, len(octets), 97)]:
+        file = tmp_path / "cut"
+        file.write_bytes(octets[:size])
+        if size in boundaries:
+            read(file)
+            continue
+        with pytest.raises(TraceError, match="the capture is cut short or broken"):
+            read(file)
+
+
+def test_a_last_packet_that_was_not_captured_whole_is_told(tmp_path: Path) -> None:
+    """With `tcpdump -s`, where nobody acknowledges it before the capture ends."""
+    packets = whole()
+    last = max(number for number, packet in enumerate(packets) if len(packet.data) > 500)
+    (_,), told = read(write_pcap(tmp_path / "short", packets[: last + 1], most=300))
+    assert [each.partition(": ")[2] for each in told] == [
+        "connection 1 from 10.0.0.5:41234: octets of its client are missing in the capture, and its recording ends"
+        " there"
+    ]

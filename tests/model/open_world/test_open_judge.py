@@ -94,6 +94,32 @@ class TestDeliveries:
     def test_tags_without_a_gap(self) -> None:
         assert failed(*consuming(), delivery(1), delivery(3)) == ["CONSUME-014"]
 
+    def test_a_delivery_that_the_recording_lacks_is_blamed_once_or_undecided(self) -> None:
+        gap = [*consuming(5), delivery(1), delivery(3)]
+        for settled in ([], [ack(1)], [ack(1), ack(3)], [ack(3, True)]):
+            assert failed(*gap, *settled, *QOS) == ["CONSUME-014"], "nobody knows of another delivery"
+        for settled in ([ack(2)], [ack(1), ack(2), ack(3)], [ack(2, True)], [ack(3, True), ack(2)]):
+            found = findings(*gap, *settled, *QOS)
+            assert found.failures == []
+            assert found.undecided == {"CONSUME-014": "a delivery that the client has settled is not in the recording"}
+            assert "CONSUME-014" not in +found.exercised or found.exercised["CONSUME-014"] == 1
+        for early in (ack(2), ack(2, True)):
+            assert failed(*consuming(5), delivery(1), early, *QOS, delivery(3), *QOS) == []
+        assert failed(*consuming(5), delivery(1), ack(9), *QOS, delivery(3), *QOS) == ["CONSUME-014"]
+
+    def test_one_gap_is_settled_and_another_is_not(self) -> None:
+        gaps = [*consuming(9), delivery(1), delivery(3), delivery(4), delivery(7)]
+        (failure,) = findings(*gaps, ack(2), *QOS).failures
+        assert failure.allowed == ("delivery-tag=5",)
+        assert failed(*gaps, ack(2), ack(6), *QOS) == []
+        assert failed(*gaps, ack(1), ack(1), *QOS) == ["CONSUME-014", "ACK-007"], "a tag that it has settled"
+
+    def test_a_reply_to_get_that_the_recording_lacks(self) -> None:
+        get: list[Step] = [(">", "basic.get", {"queue": "q"}), ("<", "basic.get-ok", {"delivery_tag": 2})]
+        lacking: Step = (">", "basic.get", {"queue": "q"})
+        assert failed(lacking, *get) == ["CONSUME-014"]
+        assert failed(lacking, *get, ack(1), ack(2)) == []
+
     def test_nothing_behind_cancel_ok(self) -> None:
         cancel = (">", "basic.cancel", {"consumer_tag": "t"})
         ok = ("<", "basic.cancel-ok", {"consumer_tag": "t"})
@@ -124,7 +150,6 @@ class TestSettlements:
     def test_a_tag_that_may_be_on_its_way_may_be_refused_or_not(self) -> None:
         assert failed(*consuming(), ack(1), delivery(1), *QOS) == []
         assert failed(*consuming(), ack(1), CLOSE) == []
-
 
     def test_what_is_on_its_way_may_be_settled_with_all(self) -> None:
         begin = [*consuming(), delivery(1), ack(0, True), delivery(2)]
@@ -243,7 +268,6 @@ class TestReplies:
         assert failed(*consuming(), *closing, delivery(2)) == ["CHAN-003"]
         crossing = [CLOSE, (">", "channel.close", {}), ("<", "channel.close-ok", {})]
         assert failed(ack(9), *crossing, (">", "channel.open", {}), ("<", "channel.open-ok", {})) == []
-
 
     def test_close_and_open_at_one_time_is_a_race(self) -> None:
         both = [(">", "channel.close", {}), (">", "channel.open", {})]
