@@ -8,12 +8,14 @@ to show.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
 from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from amqpspec.conformance.language.command import Command
@@ -32,6 +34,7 @@ from amqpspec.conformance.search.traffic import TRAFFIC
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.conformance.verdicts.causes import Argument, without
 from amqpspec.model.promises.choices import ConsumerTimeouts, Dialect
+from amqpspec.targets.suite_error import line_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ class Made:
     commands: tuple[Command, ...]
     #: it spends its time waiting, as its theme does
     waits: bool
+    #: the error of this suite that ended it, in one line
+    error: str | None = None
 
 
 def _draw_from(data: st.DataObject) -> Draw:
@@ -136,10 +141,14 @@ class CommandSearch(
         self.plan = Plan(self.dialect)
         self.commands: list[Command] = []
         self.theme_waits = False
+        self.error: str | None = None
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        draw = _draw_from(data)
+        with self._ended_by_error():
+            self._begin(_draw_from(data))
+
+    def _begin(self, draw: Draw) -> None:
         theme = draw(themes(self.dialect, self.chosen_themes))
         self.theme_waits = theme.waits
         self.actions = st.sampled_from([action for action, weight in theme.actions.items() for _ in range(weight)])
@@ -151,10 +160,23 @@ class CommandSearch(
     @rule(data=st.data())
     def step(self, data: st.DataObject) -> None:
         """One action. A single rule, as Hypothesis leaves out some of several in every sequence."""
+        if self.error is not None:
+            return
         draw = _draw_from(data)
         action = draw(self.actions)
         if not self.is_over:
-            getattr(self, action)(draw)
+            with self._ended_by_error():
+                getattr(self, action)(draw)
+
+    @contextmanager
+    def _ended_by_error(self) -> Iterator[None]:
+        """An error of this suite, such as of the plan, ends the sequence, and no other."""
+        try:
+            yield
+        except HypothesisException:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            self.error = line_of(error)
 
     def carry_out(self, command: Command) -> None:
         """The plan alone: what is drawn next may depend on nothing else."""
@@ -164,8 +186,8 @@ class CommandSearch(
                 command = judgeable(command, self.plan)
             if self.avoided and self._is_avoided(command):
                 return
+            self.commands.append(command)  # first: it is to be seen what the plan came to an error by
             self.plan.carry_out(command)
-            self.commands.append(command)
 
     def _is_avoided(self, command: Command) -> bool:
         """Also a publish without its content, where everything that could follow it is: a barrier does as well."""
@@ -175,4 +197,4 @@ class CommandSearch(
         return self.plan.comes_under(command, self.avoided)
 
     def teardown(self) -> None:
-        self.made.append(Made(tuple(self.commands), self.theme_waits))
+        self.made.append(Made(tuple(self.commands), self.theme_waits, self.error))
