@@ -12,6 +12,11 @@ import pytest
 if TYPE_CHECKING:
     from amqpspec.command_line.pytest_scenarios import Scenarios
 
+#: As `command_line.exit_codes` and `command_line.pytest_scenarios` have it.
+INCONCLUSIVE = 4
+_UNDECIDED = "amqpspec undecided"
+#: For each report of a failure: is it that nothing was decided?
+_failed: list[bool] = []
 _scenarios_key: pytest.StashKey[Scenarios] = pytest.StashKey()
 
 
@@ -51,6 +56,18 @@ def pytest_configure(config: pytest.Config) -> None:
         from amqpspec.command_line.pytest_scenarios import check_options
 
         check_options(config)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.failed:
+        _failed.append((_UNDECIDED, True) in report.user_properties)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Where all that failed is undecided, no broker is to blame: 4, as for a run."""
+    if exitstatus == pytest.ExitCode.TESTS_FAILED and _failed and all(_failed):
+        session.exitstatus = INCONCLUSIVE
+    _failed.clear()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -23,6 +23,7 @@ from amqpspec.conformance.session.command_sequence import CarriedOut, Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter, read_trace, sequences
+from amqpspec.conformance.verdicts.judgement import SuiteError
 from amqpspec.conformance.workers import Round, ThisProcess
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.pipeline.campaign_shrinking import Shown
@@ -34,6 +35,7 @@ from amqpspec.pipeline.store.parts import folder_name
 from amqpspec.pipeline.store.store import Store
 from amqpspec.targets.brokers.health import check_alive
 from amqpspec.targets.errors import TargetError
+from amqpspec.targets.suite_error import line_of
 
 #: Traces of tasks that are not done.
 INCOMING = "incoming"
@@ -78,6 +80,8 @@ class ShareDone:
     #: of each failure the first sequence that showed it
     shown: tuple[Shown, ...] = ()
     fatal: str | None = None
+    #: of this suite
+    errors: tuple[SuiteError, ...] = ()
 
 
 def shares_of(campaign: Campaign, targets: Sequence[TargetUnderTest], processors: int) -> list[Share]:
@@ -160,20 +164,26 @@ def _carry_out(store: Store, campaign: Campaign, share: Share, until: float | No
         counted.lost = str(error)
     except TraceError as error:
         return ShareDone(label, fatal=str(error))
+    except Exception as error:  # noqa: BLE001 - what was found till then is kept, and other shares are done
+        counted.errors.append(SuiteError("", line_of(error)))
     try:
         adder = Adder(store, campaign.day, campaign.run, label)
         for rows in sequences(read_trace(file)):
             if rows[0]["sequence"] in counted.names:
                 adder.add(rows)
         if adder.has_any:
-            # one that was lost is done again by the next campaign of that name
-            adder.finish(name=None if counted.lost else commit)
+            # one that was lost, or ended by an error of this suite, is done again by the next campaign of that name
+            is_whole = counted.lost is None and all(each.sequence for each in counted.errors)
+            adder.finish(name=commit if is_whole else None)
         file.unlink(missing_ok=True)
         _remove_empty(file.parent)
     except (StoreError, TraceError) as error:
         return ShareDone(label, fatal=str(error))
     shown = tuple(counted.shown.values())
-    return ShareDone(label, len(counted.names), counted.frames, counted.failed, counted.lost, shown=shown)
+    return ShareDone(
+        label, len(counted.names), counted.frames, counted.failed, counted.lost, shown=shown,
+        errors=tuple(counted.errors),
+    )  # fmt: skip
 
 
 class _Counted:
@@ -187,6 +197,7 @@ class _Counted:
         self.lost: str | None = None
         #: by identity
         self.shown: dict[str, Shown] = {}
+        self.errors: list[SuiteError] = []
 
     def take(self, done: CarriedOut) -> None:
         """Raises `TargetError` if the target does not answer any more."""
@@ -196,6 +207,8 @@ class _Counted:
         self.names.add(judgement.sequence)
         self.frames += judgement.frames
         self.failed += judgement.verdict is Verdict.FAIL
+        if (line := judgement.suite_error) is not None:
+            self.errors.append(SuiteError(judgement.sequence, line, tuple(map(str, done.sequence.commands))))
         label = self._target.description.label
         for failure in judgement.failures:
             commands = done.commands_until(failure.identity)

@@ -31,6 +31,8 @@ from amqpspec.reports.text import visible
 from amqpspec.targets.brokers.resolve import introduction, running
 from amqpspec.targets.errors import TargetError
 
+#: A property of the report of a test that failed because nothing was decided.
+UNDECIDED = "amqpspec undecided"
 #: What cannot be, because of what the user wrote or the target is.
 _ERRORS = (UsageError, TargetError, TraceError, UnknownDialect, UnknownRequirement, ValueError)
 
@@ -119,6 +121,7 @@ class ScenarioItem(pytest.Item):
         if judgement.verdict is Verdict.NOT_APPLICABLE:
             pytest.skip(f"not applicable: {judgement.reason}")
         if judgement.verdict is Verdict.INCONCLUSIVE:
+            self.user_properties.append((UNDECIDED, True))
             pytest.fail(visible(f"inconclusive: {judgement.reason}"), pytrace=False)
         reasons = {failure: self._excuse(failure) for failure in judgement.failures}
         if new := tuple(failure for failure, reason in reasons.items() if reason is None):

@@ -17,13 +17,17 @@ from amqpspec.targets.suite_error import WORDS, line_of
 _MOST_SHOWN = 40
 
 
-def tell_errors(errors: Sequence[SuiteError], kept: Sequence[Path], console: Console | None = None) -> None:
-    """`kept`: the files that have the trace or the commands. `console`: where the commands are shown; None: nowhere."""
+def tell_errors(
+    errors: Sequence[SuiteError], kept: Sequence[Path], console: Console | None = None, sequences: int = 0
+) -> None:
+    """`kept`: the files that have the trace or the commands. `console`: where the commands are shown; None: nowhere.
+    `sequences`: in how many there was an error, where `errors` are only some.
+    """
     if not errors:
         return
     distinct = {each.what: each for each in reversed(errors)}
     first = errors[0]
-    sequences = len({each.sequence for each in errors if each.sequence})
+    sequences = sequences or len({each.sequence for each in errors if each.sequence})
     where = f" in {plural(sequences, 'sequence')}" if sequences else ""
     more = f" (and {len(distinct) - 1} more)" if len(distinct) > 1 else ""
     send = f"; please send {' and '.join(map(str, kept))} to the project" if kept else ""

@@ -34,7 +34,7 @@ INDISPENSABLE = frozenset(
 #: What a cause has for an answer where the broker ends the TCP stream.
 STREAM_ENDS = "socket.closed"
 #: One undecided sequence in so many leaves a run decided.
-_DECIDED_OF_ONE_UNDECIDED = 100
+DECIDED_OF_ONE_UNDECIDED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +294,7 @@ class RunResult:
             each.verdict is Verdict.INCONCLUSIVE and failure_behind(each.reason) not in accepted
             for each in self.requirements
         )
-        return 4 if undecided or open * _DECIDED_OF_ONE_UNDECIDED > self.sequences else 0
+        return 4 if undecided or open * DECIDED_OF_ONE_UNDECIDED > self.sequences else 0
 
     @property
     def _undecided_of(self) -> Mapping[str | None, int]:

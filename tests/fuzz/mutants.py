@@ -21,15 +21,18 @@ _NAMES = ("", "q1", "q2", "amq.direct", "amq.rabbitmq.reply-to", "none such", "Ã
 _NUMBERS = (0, 1, 2, 3, 7, 255, 65535)
 #: Headers and properties that rules look at.
 _HEADERS: tuple[tuple[str, Any], ...] = (
-    ("x-death", []), ("x-death", [{}]), ("x-death", "none"), ("x-death", [{"count": 1, "queue": "q1"}]), ("x-death", None),
+    ("x-death", []), ("x-death", [{}]), ("x-death", "none"), ("x-death", [{"count": 1, "queue": "q1"}]),
+    ("x-death", None),
     ("x-death", [{"count": "1", "reason": 1, "queue": None, "exchange": 7, "routing-keys": "k"}]),
     ("x-delivery-count", 1), ("x-delivery-count", "1"), ("x-delivery-count", -1), ("x-acquired-count", 2),
-    ("x-acquired-count", None), ("x-first-death-queue", 1), ("x-first-death-reason", []), ("x-last-death-reason", "expired"),
+    ("x-acquired-count", None), ("x-first-death-queue", 1), ("x-first-death-reason", []),
+    ("x-last-death-reason", "expired"),
     ("x-stream-offset", 0), ("x-stream-offset", "first"), ("x-stream-offset", 10**15), ("CC", ["q2"]), ("CC", "q2"),
     ("BCC", [1]), ("x-opt-rabbitmq-received-time", 1), ("x-message-ttl", "1"),
 )  # fmt: skip
 _PROPERTIES: tuple[tuple[str, Any], ...] = (
-    ("expiration", "0"), ("expiration", "none"), ("expiration", "5"), ("priority", 0), ("priority", 255), ("headers", {}),
+    ("expiration", "0"), ("expiration", "none"), ("expiration", "5"), ("priority", 0), ("priority", 255),
+    ("headers", {}),
     ("reply_to", "amq.rabbitmq.reply-to"), ("reply_to", "amq.rabbitmq.reply-to.x"), ("user_id", "nobody"),
     ("delivery_mode", 7), ("message_id", ""), ("timestamp", 0),
 )  # fmt: skip
@@ -127,7 +130,8 @@ def _cut_connection(rows: list[TraceRow], chance: random.Random, _: _All) -> Non
     end = TraceRow(**{**rows[place], "channel": 0, "direction": "received", "method": "socket.closed", "arguments": {}})
     for key in ("properties", "body", "body_base64", "body_size", "body_sha256"):
         end.pop(key, None)  # type: ignore[misc]
-    rows[place:] = [*([end] if chance.random() < 0.7 else []), *(r for r in rows[place:] if r.get("connection") != name)]
+    others = [row for row in rows[place:] if row.get("connection") != name]
+    rows[place:] = [end, *others] if chance.random() < 0.7 else others
 
 
 def _other_place(rows: list[TraceRow], chance: random.Random, _: _All) -> None:
@@ -170,7 +174,7 @@ def _argument(rows: list[TraceRow], chance: random.Random, _: _All) -> None:
 
 def _content(rows: list[TraceRow], chance: random.Random, _: _All) -> None:
     """A message has another body or other properties."""
-    carrying = [place for place, row in enumerate(rows) if row["kind"] == "frame" and ("body" in row or "properties" in row)]
+    carrying = [place for place, row in enumerate(rows) if row["kind"] == "frame" and "body" in row]
     if not carrying:
         return
     place, other = chance.choice(carrying), rows[chance.choice(carrying)]
@@ -268,11 +272,12 @@ _All = Sequence[tuple[str, list[TraceRow]]]
 _Mutation = Callable[[list[TraceRow], random.Random, _All], None]
 #: By name, with how often each is done.
 _MUTATIONS: dict[str, _Mutation] = {
-    "crossing": _crossing, "drop": _drop, "double": _double, "move": _move, "swap": _swap, "cut": _cut, "cut-connection": _cut_connection,
-    "place": _other_place, "time": _other_time, "argument": _argument, "content": _content, "foreign": _foreign,
-    "join": _joined, "dialect": _other_dialect,
+    "crossing": _crossing, "drop": _drop, "double": _double, "move": _move, "swap": _swap, "cut": _cut,
+    "cut-connection": _cut_connection, "place": _other_place, "time": _other_time, "argument": _argument,
+    "content": _content, "foreign": _foreign, "join": _joined, "dialect": _other_dialect,
 }  # fmt: skip
 _WEIGHTS = {
-    "crossing": 6, "drop": 3, "double": 3, "move": 3, "argument": 6, "content": 4, "foreign": 3, "place": 2, "cut-connection": 2,
+    "crossing": 6, "drop": 3, "double": 3, "move": 3, "argument": 6, "content": 4, "foreign": 3, "place": 2,
+    "cut-connection": 2,
 }  # fmt: skip
 _WEIGHED = [name for name in _MUTATIONS for _ in range(_WEIGHTS.get(name, 1))]
