@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from amqpspec.command_line.output_files import add_to_job_summary, write
+from amqpspec.command_line.output_files import add_to_job_summary, job_summary, write
 from amqpspec.command_line.suite_errors import as_far_as_possible, tell_errors, write_errors
 from amqpspec.conformance.traces.trace import TraceError, jsonl_to_parquet
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
@@ -44,7 +44,7 @@ def write_reports(result: RunResult, options: argparse.Namespace, ended_with: in
             jsonl_to_parquet(options.out / "trace.jsonl", options.parquet)
         except (TraceError, OSError) as error:
             print(f"amqpspec: {options.parquet} was left out: {error}", file=sys.stderr)
-    if options.adds_to_job_summary:
+    if options.adds_to_job_summary and job_summary() is not None:
         as_far_as_possible("the job summary", lambda: add_to_job_summary(render_summary(result)))
     for former in (options.out / "failures").glob("[0-9][0-9]-*-[0-9]*.amqp"):
         former.unlink(missing_ok=True)  # of a run before, whose report is gone as well
