@@ -28,9 +28,7 @@ LINE = "amqpspec: the suite erred in "
 
 
 @pytest.fixture
-def amqpspec(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Any:
+def amqpspec(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.chdir(tmp_path)
 
     def call(*words: object) -> tuple[int, str, list[str]]:

@@ -1,4 +1,4 @@
-"""Judging mutants, in the closed and in the open world: what matters is that each ends in a verdict."""
+"""Judging mutants, with known defects, without, and in the open world: what matters is that each ends in a verdict."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from amqpspec.conformance.traces.trace import TraceError
-from amqpspec.conformance.verdicts.judge import judge, judge_open
+from amqpspec.conformance.traces.trace_row import TraceRow
+from amqpspec.conformance.verdicts.judge import SequenceJudge, judge, judge_open
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.verdict import Verdict
 from tests.fuzz.mutants import Mutant, Mutants
 
@@ -29,7 +32,7 @@ class Found:
 
     def judge(self, mutant: Mutant) -> None:
         began = time.monotonic()
-        for judged in (judge, judge_open):
+        for judged in (judge, judge_by_law, judge_open):
             try:
                 judgement = judged(mutant.rows)
             except TraceError as error:
@@ -44,6 +47,16 @@ class Found:
     def _note(self, error: str, mutant: Mutant, times: int) -> None:
         first, before = self.raised.get(error, (mutant, 0))
         self.raised[error] = first, before + times
+
+
+def judge_by_law(rows: Iterable[TraceRow]) -> SequenceJudgement:
+    """As if no defect were known."""
+    start, *others = rows
+    sequence = SequenceJudge(start, Acceptor)
+    complete = False
+    for row in others:
+        complete = sequence.row(row)
+    return sequence.judgement(complete)
 
 
 def fuzzed(mutants: Mutants, seed: int, numbers: Iterable[int]) -> Found:
