@@ -133,4 +133,6 @@ def test_an_error_of_the_suite_is_undecided(
     result = pytester.runpytest_subprocess(*PLUGIN, "--amqp-target", faulty, *only, *spread)
     assert result.ret == code, result.stdout.str()
     assert result.parseoutcomes()["passed"] >= 1
-    result.stdout.fnmatch_lines(["*inconclusive: error of this suite: KeyError: 'planted' (*"])
+    result.stdout.fnmatch_lines(
+        ["*inconclusive: error of this suite: KeyError: 'planted' (*", "*send *trace.jsonl to *", "*basic.recover*"]
+    )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from amqpspec.command_line.options import run_options
+from amqpspec.command_line.suite_errors import kept
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.language.command_file import CommandFile
@@ -122,12 +123,18 @@ class ScenarioItem(pytest.Item):
             pytest.skip(f"not applicable: {judgement.reason}")
         if judgement.verdict is Verdict.INCONCLUSIVE:
             self.user_properties.append((UNDECIDED, True))
-            pytest.fail(visible(f"inconclusive: {judgement.reason}"), pytrace=False)
+            pytest.fail(visible("\n".join(self._undecided(judgement))), pytrace=False)
         reasons = {failure: self._excuse(failure) for failure in judgement.failures}
         if new := tuple(failure for failure, reason in reasons.items() if reason is None):
             raise ScenarioFailed(judgement, new)
         if reasons:
             pytest.xfail(visible("; ".join(sorted({reason for reason in reasons.values() if reason}))))
+
+    def _undecided(self, judgement: SequenceJudgement) -> Iterator[str]:
+        yield f"inconclusive: {judgement.reason}"
+        if judgement.suite_error is not None:
+            yield f"please send this and {kept(self.scenarios.place.trace.path)} to the project; commands:"
+            yield from (f"  {command}" for command in self.scenario.commands)
 
     def _excuse(self, failure: Failure) -> str | None:
         """Why a failure fails no test."""

@@ -13,7 +13,7 @@ from rich.text import Text
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
 from amqpspec.command_line.output_files import require_writable
 from amqpspec.command_line.run_directory import held, make_directory
-from amqpspec.command_line.suite_errors import tell_errors
+from amqpspec.command_line.suite_errors import kept, tell_errors
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import HANDSHAKE
@@ -64,9 +64,9 @@ def execute(options: argparse.Namespace, console: Console) -> int:
             judgements.append(judgement)
             _print(judgement, file.queue_type, console)
             if judgement.suite_error is not None:
-                kept = [options.file, *([options.out / "trace.jsonl"] if options.out else [])]
+                to_send = [options.file, trace.path if options.out else kept(trace.path)]
                 error = SuiteError(name, judgement.suite_error, tuple(map(str, file.commands)))
-                tell_errors([error], kept, None if options.quiet else console)
+                tell_errors([error], to_send, None if options.quiet else console)
     # what is only arguable or minor is told, and fails nothing, as in `amqpspec run`
     verdict = worst(Verdict.PASS if is_harmless_only(each) else each.verdict for each in judgements)
     return {Verdict.FAIL: DEVIATES, Verdict.INCONCLUSIVE: INCONCLUSIVE}.get(verdict, CONFORMS)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,9 +20,9 @@ _MOST_SHOWN = 40
 
 
 def tell_errors(
-    errors: Sequence[SuiteError], kept: Sequence[Path], console: Console | None = None, sequences: int = 0
+    errors: Sequence[SuiteError], files: Sequence[Path], console: Console | None = None, sequences: int = 0
 ) -> None:
-    """`kept`: the files that have the trace or the commands. `console`: where the commands are shown; None: nowhere.
+    """`files`: those that have the trace or the commands. `console`: where the commands are shown; None: nowhere.
     `sequences`: in how many there was an error, where `errors` are only some.
     """
     if not errors:
@@ -30,7 +32,7 @@ def tell_errors(
     sequences = sequences or len({each.sequence for each in errors if each.sequence})
     where = f" in {plural(sequences, 'sequence')}" if sequences else ""
     more = f" (and {len(distinct) - 1} more)" if len(distinct) > 1 else ""
-    send = f"; please send {' and '.join(map(str, kept))} to the project" if kept else ""
+    send = f"; please send {' and '.join(map(str, files))} to the project" if files else ""
     line = f"the suite erred{where}: {first.what.removeprefix(WORDS)}{more}{send}"
     print(f"amqpspec: {' '.join(visible(line).split())}", file=sys.stderr)
     if console is not None and first.commands:
@@ -49,6 +51,11 @@ def write_errors(errors: Sequence[SuiteError], directory: Path, write: Callable[
         files.append(directory / "errors" / f"{number:02}.amqp")
         write(files[-1], f"@title {' '.join(each.what.split())}\n" + "\n".join(each.commands) + "\n")
     return files
+
+
+def kept(trace: Path) -> Path:
+    """A copy of a trace whose directory will be deleted."""
+    return Path(shutil.copy(trace, tempfile.mkdtemp(prefix="amqpspec-error-")))
 
 
 def as_far_as_possible(what: object, make: Callable[[], None]) -> None:

@@ -10,7 +10,7 @@ from amqpspec.targets.codec.methods_codec import encode
 
 
 def raise_if_ill_formed(sequence: str, event: TraceEvent, error: Exception) -> None:
-    """`error` was raised over the event. Raises `TraceError` where no octets of a broker or client can mean the event."""
+    """`error` was raised over the event. Raises `TraceError` where no octets on a wire can mean that event."""
     if isinstance(event, (Method, RawFrame)) and not _is_frame(event):
         why = f"{type(error).__name__}: {error}"
         raise TraceError(f"the sequence {sequence!r} cannot be judged at its row {event.name}: {why}") from error

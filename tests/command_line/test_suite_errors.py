@@ -160,7 +160,9 @@ def test_replay(amqpspec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("c.amqp").write_text("a.1 queue.declare q\na.1 basic.recover\na.1 queue.purge q\n")
     break_judge(monkeypatch, "basic.recover")
     code, out, err = amqpspec("replay", "c.amqp", "--quiet")
-    assert code == 4 and err == [err[0]] and "please send c.amqp to the project" in err[0] and WHAT in err[0]
+    assert code == 4 and err == [err[0]] and "please send c.amqp and " in err[0] and WHAT in err[0]
+    trace = Path(err[0].partition(" and ")[2].partition(" to the project")[0])
+    assert [row["text"] for row in read_trace(trace) if row["kind"] == "command"][-1] == "a.1 basic.recover"
     assert out.splitlines()[-1].startswith("inconclusive: error of this suite: ")
     assert "a.1 basic.recover" in amqpspec("replay", "c.amqp")[1].partition("in which the suite erred:")[2]
     break_judge(monkeypatch, "connection.close")  # nothing more is judged when it parts
