@@ -158,7 +158,7 @@ def _wrong_property(
     expected: Mapping[str, Any],
 ) -> Mismatch:
     names = sorted({*observed, *expected})
-    name = next((name for name in names if observed.get(name) != expected.get(name)), "headers")
+    name = next(name for name in names if observed.get(name) != expected.get(name))
     requirement = "PUBLISH-016"
     if name == "headers" and "BCC" in (observed.get(name) or {}):
         requirement = FURTHER_KEYS
