@@ -88,9 +88,10 @@ class Runner:
         try:
             with suppress(TargetError):  # the sequences find out what it is that does not work
                 self._check_alive("the start")
-            for part in (lambda: self._through_losses(lambda: self._run_all(scenarios)), self._shrink_all):
-                self._as_far_as_it_goes(part)
-                raise_if_interrupted()
+            self._as_far_as_it_goes(lambda: self._through_losses(lambda: self._run_all(scenarios)))
+            raise_if_interrupted()
+            self._as_far_as_it_goes(self._shrink_all)
+            raise_if_interrupted()
             self._as_far_as_it_goes(self._ask_whether_whole)
         except TargetError as error:
             lost = f"the target was lost after {self._record.tally.sequences} sequences: {error}"
@@ -108,8 +109,7 @@ class Runner:
         return result
 
     def _as_far_as_it_goes(self, part: Callable[[], None]) -> None:
-        """Do a part of the run. An error of this suite that costs more than a sequence ends it, and the others follow.
-        """
+        """Do a part of the run. An error of this suite that costs more than a sequence ends it, and others follow."""
         try:
             part()
         except (TargetError, TraceError, WorkerLost):

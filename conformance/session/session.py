@@ -6,7 +6,7 @@ What is sent or received is written to the trace, then judged (`conformance.sess
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -138,7 +138,8 @@ class Session:
         except PASSED_ON:
             raise
         except Exception as error:  # noqa: BLE001 - as above
-            self._conversation.carrier.close()
+            with suppress(Exception):  # it may be what is broken
+                self._conversation.carrier.close()
             if self._finished is not None:
                 self._finished = erred(self._finished, line_of(error))
 

@@ -22,6 +22,8 @@ from amqpspec.targets.embedded.responder import ModelDefect, Responder
 from amqpspec.targets.suite_error import WORDS, line_of
 
 logger = logging.getLogger(__name__)
+# who wants to read tracebacks says where; what broke down is in `failures` in any case
+logger.addHandler(logging.NullHandler())
 #: Items of one connection, and frames of the model, before others have their turn.
 _TURN = 200
 _NEVER = float("inf")

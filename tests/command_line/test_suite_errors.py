@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from amqpspec.reports.progress import PlainProgress
 from tests.planted import WHAT, break_judge, raising
 
 SMALL = ("--only", "ACK-003", "--only", "RECOVER-001", "--sequences", "0", "--seed", "1", "--jobs", "1", "--out", "o")
+ROOT = Path(__file__).parents[2]
 LINE = "amqpspec: the suite erred in "
 
 
@@ -169,6 +172,20 @@ def test_replay(amqpspec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleanup, "part", raising)
     Path("c.amqp").write_text("a.1 queue.declare q\n")
     assert amqpspec("replay", "c.amqp")[0] == 4
+
+
+def test_a_rule_that_breaks_shows_no_traceback(tmp_path: Path) -> None:
+    """The embedded broker goes by the same rules, so that it breaks down as well, which ends its connection."""
+    (tmp_path / "c.amqp").write_text("a.1 queue.declare q\na.1 basic.recover\nb.1 queue.declare r\n")
+    program = "\n".join([
+        "import sys", "from amqpspec.command_line import main", "from amqpspec.model.rules.table import RULES",
+        "from tests.planted import raising", "RULES['basic.recover'] = raising",
+        f"sys.exit(main(['replay', {str(tmp_path / 'c.amqp')!r}, '--quiet']))",
+    ])  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode in (3, 4), done
+    assert done.stderr.count("\n") == 2 and all(line.startswith("amqpspec: ") for line in done.stderr.splitlines())
+    assert LINE in done.stderr and "the model broke down over basic.recover" in done.stderr
 
 
 def test_check_and_diff_and_pipeline(amqpspec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
