@@ -68,11 +68,12 @@ def shrink_new(
     shown: Iterable[Shown],
     seconds: float,
     seed: int,
-    errors: list[SuiteError],
+    errors: list[SuiteError] | None = None,
 ) -> Iterator[Shrunk]:
     """Shrink what was never shrunk, target by target. `seconds`: for each target. `errors`: gets those of this suite.
     Raises `StoreError`, `TraceError`.
     """
+    errors = [] if errors is None else errors
     of_target: dict[str, dict[str, Shown]] = {}
     for each in shown:
         of_target.setdefault(each.target, {}).setdefault(each.failure.identity, each)

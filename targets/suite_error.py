@@ -11,7 +11,7 @@ from pathlib import Path
 from traceback import walk_tb
 
 #: How the line begins, wherever it is said.
-WORDS = "error of this suite: "
+WORDS = "the suite erred: "
 #: Characters of a message.
 _LONGEST = 200
 _SUITE = Path(__file__).resolve().parents[1]

@@ -134,5 +134,5 @@ def test_an_error_of_the_suite_is_undecided(
     assert result.ret == code, result.stdout.str()
     assert result.parseoutcomes()["passed"] >= 1
     result.stdout.fnmatch_lines(
-        ["*inconclusive: error of this suite: KeyError: 'planted' (*", "*send *trace.jsonl to *", "*basic.recover*"]
+        ["*inconclusive: the suite erred: KeyError: 'planted' (*", "*send *trace.jsonl to *", "*basic.recover*"]
     )

@@ -13,7 +13,6 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape
-from amqpspec.targets.suite_error import WORDS
 
 #: What the text says where RabbitMQ has a rule of its own, or says it in more words.
 IN_THE_TEXT: Mapping[str, str] = {
@@ -111,7 +110,7 @@ def error_of_the_suite(failure: Failure, dialect: Dialect) -> str:
     if failure.requirement in NOT_FOLLOWED:
         return f"{NOT_FOLLOWED[failure.requirement]}: {failure.observed}"
     lacking = f"{failure.identity} blames what {in_short(dialect.name)} does not have"
-    return f"{WORDS}{lacking}: {failure.observed}"
+    return f"error of this suite: {lacking}: {failure.observed}"
 
 
 def _is_in(requirement: str, dialect: Dialect) -> bool:

@@ -145,7 +145,7 @@ def test_a_report_that_breaks_costs_no_other(
     monkeypatch.setattr(module, name, raising)
     code, _, err = amqpspec("run", *SMALL, "--junit", "j.xml", "--markdown", "s.md", "--badge", "b.svg")
     assert (code, len(err)) == (0, 1), err
-    assert err[0].startswith(f"amqpspec: {file} was left out: error of this suite: {WHAT}")
+    assert err[0].startswith(f"amqpspec: {file} was left out: the suite erred: {WHAT}")
     files = {"o/report.html", "o/report.json", "j.xml", "s.md", "b.svg"}
     assert {each for each in files if Path(each).exists()} == files - {file}
 
@@ -166,7 +166,7 @@ def test_replay(amqpspec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert code == 4 and err == [err[0]] and "please send c.amqp and " in err[0] and WHAT in err[0]
     trace = Path(err[0].partition(" and ")[2].partition(" to the project")[0])
     assert [row["text"] for row in read_trace(trace) if row["kind"] == "command"][-1] == "a.1 basic.recover"
-    assert out.splitlines()[-1].startswith("inconclusive: error of this suite: ")
+    assert out.splitlines()[-1].startswith("inconclusive: the suite erred: ")
     assert "a.1 basic.recover" in amqpspec("replay", "c.amqp")[1].partition("in which the suite erred:")[2]
     break_judge(monkeypatch, "connection.close")  # nothing more is judged when it parts
     monkeypatch.setattr(cleanup, "part", raising)
@@ -229,5 +229,5 @@ def test_campaign(amqpspec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_nothing_else_catches_is_one_line(amqpspec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_outputs, "_command_files", raising)
     code, _, err = amqpspec("run", *SMALL)
-    assert code == 4 and len(err) == 1 and err[0].startswith(f"amqpspec: error of this suite: {WHAT} (")
+    assert code == 4 and len(err) == 1 and err[0].startswith(f"amqpspec: the suite erred: {WHAT} (")
     assert os.linesep not in err[0]

@@ -38,7 +38,7 @@ class Found:
             except TraceError as error:
                 self._note(str(error), mutant, 1)
                 continue
-            if judgement.suite_error is not None and judgement.suite_error.endswith(")"):
+            if judgement.suite_error is not None:
                 self._note(judgement.suite_error, mutant, 1)
             self.verdicts[f"{judgement.verdict}"] += 1
             assert judgement.verdict is not Verdict.FAIL or judgement.failures

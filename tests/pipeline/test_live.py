@@ -138,7 +138,7 @@ def test_an_error_of_the_suite_costs_one_connection(
     for task in range(live.TASKS):
         lines += live._judge_share(tmp_path / "out", task, 0, [str(recorded)])
     (error,) = [line.text for line in lines if line.is_error]
-    assert "error of this suite: KeyError: 'planted'" in error
+    assert "the suite erred: KeyError: 'planted'" in error
     rows = [row for file in (tmp_path / "out/judgements").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
     erring = {row["sequence"] for row in rows if "planted" in (row["ended_by"] or "")}
     assert len(erring) == 1 and f" in {min(erring)} of " in error
