@@ -12,6 +12,9 @@ import pytest
 if TYPE_CHECKING:
     from amqpspec.command_line.pytest_scenarios import Scenarios
 
+#: As `command_line.exit_codes` and `command_line.pytest_scenarios` have it.
+INCONCLUSIVE = 4
+_UNDECIDED = "amqpspec undecided"
 _scenarios_key: pytest.StashKey[Scenarios] = pytest.StashKey()
 
 
@@ -45,9 +48,26 @@ def pytest_collection_modifyitems(
     items += scenarios.items(session)
 
 
+class _ExitCode:
+    """Where all that failed is undecided, no broker is to blame: 4, as for a run."""
+
+    def __init__(self) -> None:
+        #: for each report of a failure: is it that nothing was decided?
+        self._undecided: list[bool] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._undecided.append(any(name == _UNDECIDED for name, _ in report.user_properties))
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if exitstatus == pytest.ExitCode.TESTS_FAILED and self._undecided and all(self._undecided):
+            session.exitstatus = INCONCLUSIVE
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """What cannot be is told in a line, before the processes of pytest-xdist begin."""
     if config.getoption("--amqp-target", None) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_ExitCode())
         from amqpspec.command_line.pytest_scenarios import check_options
 
         check_options(config)

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.session.command_sequence import CommandSequence
+from amqpspec.conformance.session.command_sequence import CommandSequence, not_judged
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.ended_by import blocked_by, lost_by
 from amqpspec.conformance.verdicts.judgement import (
@@ -172,26 +172,9 @@ class Losses:
 
 def given_up(sequence: CommandSequence, failure: Failure, target: TargetUnderTest) -> SequenceJudgement:
     """What is said of a sequence that ends the target: nothing, but that."""
-    return _not_judged(sequence, target, lost_by(failure.identity), failure.identity)
+    return not_judged(sequence, target, lost_by(failure.identity), failure.identity)
 
 
 def blocked(sequence: CommandSequence, identity: str, target: TargetUnderTest) -> SequenceJudgement:
     """What is said of a sequence that is not carried out, as the target would be lost by what is in it."""
-    return _not_judged(sequence, target, blocked_by(identity), identity)
-
-
-def _not_judged(sequence: CommandSequence, target: TargetUnderTest, reason: str, ended_by: str) -> SequenceJudgement:
-    described = target.description
-    return SequenceJudgement(
-        sequence=sequence.name,
-        target=described.label,
-        dialect=described.dialect,
-        requirement=sequence.requirement,
-        verdict=Verdict.INCONCLUSIVE,
-        failures=(),
-        exercised={},
-        reason=reason,
-        frames=0,
-        version=described.judged_version,
-        ended_by=ended_by,
-    )
+    return not_judged(sequence, target, blocked_by(identity), identity)

@@ -26,15 +26,16 @@ from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSeq
 from amqpspec.conformance.session.side_by_side import OneAtATime, longest_first, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.target_in_use import TargetInUse
-from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.traces.trace import TraceError, TraceWriter
 from amqpspec.conformance.verdicts.events import Listener, RunFinished, RunStarted, SequenceStarted, tell
-from amqpspec.conformance.verdicts.judgement import RunResult
+from amqpspec.conformance.verdicts.judgement import RunResult, SuiteError
 from amqpspec.conformance.workers import WorkerLost, Workers, workers_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.targets.brokers.health import is_alive, not_served
 from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
 from amqpspec.targets.errors import OperatorError, ServesNoMore, TargetError, TargetUnreachable
+from amqpspec.targets.suite_error import line_of
 
 #: Seconds that an owed frame may take while a failure is shrunk.
 SHRINKING_DEADLINE = 0.5
@@ -61,7 +62,7 @@ class Runner:
         restarts: Restarts | None = None,
     ) -> None:
         self.options = options
-        self.listeners: tuple[Listener, ...] = (OneAtATime(listeners),)
+        self.listeners: tuple[Listener, ...] = (OneAtATime(listeners, self._display_erred),)
         self._in_use = TargetInUse(target, trace, options, restarts)
         self._began = time.monotonic()
         #: what came of those that were carried out beside the workers: what was taken of it, and what was not yet
@@ -87,11 +88,11 @@ class Runner:
         try:
             with suppress(TargetError):  # the sequences find out what it is that does not work
                 self._check_alive("the start")
-            self._through_losses(lambda: self._run_all(scenarios))
+            self._as_far_as_it_goes(lambda: self._through_losses(lambda: self._run_all(scenarios)))
             raise_if_interrupted()
-            self._shrink_all()
+            self._as_far_as_it_goes(self._shrink_all)
             raise_if_interrupted()
-            self._ask_whether_whole()
+            self._as_far_as_it_goes(self._ask_whether_whole)
         except TargetError as error:
             lost = f"the target was lost after {self._record.tally.sequences} sequences: {error}"
         except WorkerLost as error:
@@ -106,6 +107,21 @@ class Runner:
             result = self._record.result(self.target, seconds, lost, search.left_alone, search.is_cut_short)
             tell(self.listeners, RunFinished(result))
         return result
+
+    def _as_far_as_it_goes(self, part: Callable[[], None]) -> None:
+        """Do a part of the run. An error of this suite that costs more than a sequence ends it, and others follow."""
+        try:
+            part()
+        except (TargetError, TraceError, WorkerLost):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, what was found is told
+            self._erred(error)
+
+    def _erred(self, error: Exception) -> None:
+        self._record.errors.append(SuiteError("", line_of(error)))
+
+    def _display_erred(self, error: Exception) -> None:
+        self._record.errors.append(SuiteError("the display", line_of(error)))
 
     def _run_all(self, scenarios: Sequence[CommandFile]) -> None:
         """All that is not over yet."""

@@ -19,7 +19,7 @@ from amqpspec.conformance.under_way import UnderWay
 from amqpspec.conformance.verdicts.broken_rules import BrokenRules, Learned
 from amqpspec.conformance.verdicts.causes import Causes
 from amqpspec.conformance.verdicts.events import Listener, SequenceFinished, tell
-from amqpspec.conformance.verdicts.judgement import SERVES_ON, Extent, RunResult, SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import SERVES_ON, Extent, RunResult, SequenceJudgement, SuiteError, erred
 from amqpspec.conformance.verdicts.run_tally import RunTally
 from amqpspec.conformance.verdicts.silent_ends import silent_ends
 from amqpspec.conformance.version import tool_version
@@ -28,6 +28,7 @@ from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.clock import FastForwardClock
+from amqpspec.targets.suite_error import line_of
 
 
 class RunRecord:
@@ -51,6 +52,8 @@ class RunRecord:
         #: what no cleaning up could delete, and what is wrong with the target at the end
         self.left_behind: list[Made] = []
         self.not_whole: tuple[str, ...] = ()
+        #: of this suite
+        self.errors: list[SuiteError] = []
         self._options = options
         self._listeners = tuple(listeners)
         self._causes = Causes()
@@ -88,8 +91,21 @@ class RunRecord:
     # --------------------------------------------------------------------------------------------- counting
 
     def count(self, outcome: CarriedOut) -> None:
-        """Count a sequence that was carried out, and remember what is new in it."""
+        """Count a sequence that was carried out, and remember what is new in it. Where that comes to an error of this
+        suite, the sequence is undecided, unless it is counted already.
+        """
         self.left_behind += outcome.left_behind
+        commands = tuple(map(str, outcome.sequence.commands))
+        if (what := outcome.judgement.suite_error) is not None:
+            self.errors.append(SuiteError(outcome.sequence.name, what, commands))
+        try:
+            self._count(outcome)
+        except Exception as error:  # noqa: BLE001 - whatever it is, others are counted
+            self.errors.append(SuiteError(outcome.sequence.name, line_of(error), commands))
+            if not self.under_way.is_over(outcome.sequence.name):
+                self.count_judged(erred(outcome.judgement, line_of(error)))
+
+    def _count(self, outcome: CarriedOut) -> None:
         judgement = self._causes.judged(outcome.judgement, outcome.answered)
         self.count_judged(judgement)
         self._note_time(judgement, outcome.seconds)
@@ -162,6 +178,7 @@ class RunRecord:
             search_extent=searched,
             seconds_of=dict(self._seconds_of),
             decided=frozenset(self._decided),
+            errors=(*self.errors, *self.findings.errors),
         )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace
 from amqpspec.conformance.verdicts.judge import judge_all
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, SuiteError, TargetDescription
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import RABBITMQ, dialect_name_of, version_of
@@ -54,8 +54,9 @@ class Upgrade:
     compared: int
     #: those of them in which something ended the judging of the second target before the end
     cut_short: int
-    #: sequences that only one of the two carried out, or with other commands
+    #: sequences that only one of the two carried out, or with other commands, or that came to an error of this suite
     left_out: int
+    errors: tuple[SuiteError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,15 @@ def upgrade(one: Path, other: Path) -> Upgrade:
     after = _judged(other, names, dialect)
     target = replace(second.target, dialect=_own_dialect(second.target))
     own = after if target.dialect == dialect else _judged(other, names, target.dialect)
+    errors = {
+        name: SuiteError(name, error, first.commands[name])
+        for judged in (before, after, own)
+        for name, each in judged.items()
+        if (error := each.suite_error) is not None
+    }
+    # of what is undecided here nobody can say that one of them does it otherwise
+    names -= errors.keys()
+    before, after = ({name: each for name, each in judged.items() if name in names} for judged in (before, after))
     was = {failure.identity for each in before.values() for failure in each.failures}
     now = {failure.identity for each in after.values() for failure in each.failures}
     noticed: dict[str, Difference] = {}
@@ -98,6 +108,7 @@ def upgrade(one: Path, other: Path) -> Upgrade:
         len(names),
         sum(each.ended_by is not None and before[name].ended_by is None for name, each in after.items()),
         len(first.commands.keys() | second.commands.keys()) - len(names),
+        tuple(errors.values()),
     )
 
 

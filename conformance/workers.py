@@ -32,13 +32,15 @@ from amqpspec.conformance.search.actions import Limits
 from amqpspec.conformance.search.machine import Made
 from amqpspec.conformance.search.round import ROUND, make_round
 from amqpspec.conformance.session.cleanup import Cleaner
-from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place
+from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence, Place, erring
 from amqpspec.conformance.session.patience import NUMBERS, Memory, Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
-from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.traces.trace import TraceError, TraceWriter
 from amqpspec.conformance.verdicts.causes import Argument
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.targets.clock import FastForwardClock
+from amqpspec.targets.errors import TargetError
+from amqpspec.targets.suite_error import ErredElsewhere, line_of
 
 Result = TypeVar("Result")
 
@@ -131,6 +133,14 @@ def is_over(until: float | None) -> bool:
 
 
 def _made_in(work: Round, options: RunOptions, target: TargetUnderTest) -> MadeRound:
+    """An error of this suite costs the round: in place of its sequences there is one that says so."""
+    try:
+        return _sequences_of(work, options, target)
+    except Exception as error:  # noqa: BLE001 - whatever it is, other rounds are made
+        return [(CommandSequence(f"search {work.number * ROUND + 1}", (), error=line_of(error)), False)]
+
+
+def _sequences_of(work: Round, options: RunOptions, target: TargetUnderTest) -> MadeRound:
     made: list[Made] = make_round(
         dialect_named(target.description.dialect),
         options.seed,
@@ -144,7 +154,7 @@ def _made_in(work: Round, options: RunOptions, target: TargetUnderTest) -> MadeR
     )
     numbered = enumerate(made[: work.most], start=work.number * ROUND + 1)
     return [
-        (CommandSequence(f"search {number}", each.commands, avoided=work.avoided), each.waits)
+        (CommandSequence(f"search {number}", each.commands, avoided=work.avoided, error=each.error), each.waits)
         for number, each in numbered
     ]
 
@@ -211,19 +221,29 @@ class SeveralProcesses:
         return _together(begun)
 
     def carried_out(self, sequences: Iterable[CommandSequence], until: float | None = None) -> Iterator[CarriedOut]:
-        begun: deque[Future[CarriedOut | None]] = deque()
+        begun: deque[tuple[CommandSequence, Future[CarriedOut | None]]] = deque()
         for each in sequences:
             if self._is_enough():
                 break
-            begun.append(self._submit(each, until))
-            self._handed_out[each.name] = begun[-1]
-            while begun and (begun[0].done() or len(begun) > self._ahead):
-                yield from _outcome(begun.popleft())
+            begun.append((each, self._submit(each, until)))
+            self._handed_out[each.name] = begun[-1][1]
+            while begun and (begun[0][1].done() or len(begun) > self._ahead):
+                yield from self._outcome(*begun.popleft())
         while begun:
-            while self._is_enough() and begun and begun[-1].cancel():
+            while self._is_enough() and begun and begun[-1][1].cancel():
                 begun.pop()
             if begun:
-                yield from _outcome(begun.popleft())
+                yield from self._outcome(*begun.popleft())
+
+    def _outcome(self, sequence: CommandSequence, future: Future[CarriedOut | None]) -> Iterator[CarriedOut]:
+        try:
+            outcome = _result(future)
+        except (TargetError, TraceError, WorkerLost):
+            raise
+        except Exception as error:  # noqa: BLE001 - what the other process could not catch, such as what is sent back
+            outcome = erring(sequence, self._place.target, line_of(error))
+        if outcome is not None:
+            yield outcome
 
     def _submit(self, sequence: CommandSequence, until: float | None) -> Future[CarriedOut | None]:
         if needs_operator(sequence.commands):
@@ -280,12 +300,6 @@ def _together(futures: list[Future[Result]]) -> Iterator[list[Result]]:
         yield list(map(_result, futures))
 
 
-def _outcome(future: Future[CarriedOut | None]) -> Iterator[CarriedOut]:
-    outcome = _result(future)
-    if outcome is not None:
-        yield outcome
-
-
 def _carried_out_at(place: Place, sequence: CommandSequence, until: float | None) -> CarriedOut | None:
     """None: it was not begun, as the run is ended or its time is over."""
     return None if place.is_stopped() or is_over(until) else place.carry_out(sequence)
@@ -307,9 +321,19 @@ class WorkerLost(Exception):
 # ------------------------------------------------------------------------------------ in a process of its own
 
 _of_this_process: list[tuple[Place, RunOptions]] = []
+#: why this process can do nothing
+_broken: list[Exception] = []
 
 
 def _begin(target: TargetUnderTest, trace: Path, options: RunOptions, stop: Event, seen: Memory) -> None:
+    """Raises nothing, as the pool would be told of no more than that this process has ended."""
+    try:
+        _begin_to_work(target, trace, options, stop, seen)
+    except Exception as error:  # noqa: BLE001 - it is raised by what this process is asked for
+        _broken.append(error if isinstance(error, TraceError) else ErredElsewhere(line_of(error)))
+
+
+def _begin_to_work(target: TargetUnderTest, trace: Path, options: RunOptions, stop: Event, seen: Memory) -> None:
     # what is interrupted at the terminal is the run, which ends its workers in good order, by `stop`
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
@@ -329,10 +353,16 @@ def _end_with_the_run() -> None:
         os._exit(1)
 
 
+def _work() -> tuple[Place, RunOptions]:
+    for each in _broken:
+        raise each
+    return _of_this_process[0]
+
+
 def _make(work: Round) -> MadeRound:
-    place, options = _of_this_process[0]
+    place, options = _work()
     return _made_in(work, options, place.target)
 
 
 def _carry_out(sequence: CommandSequence, until: float | None) -> CarriedOut | None:
-    return _carried_out_at(_of_this_process[0][0], sequence, until)
+    return _carried_out_at(_work()[0], sequence, until)

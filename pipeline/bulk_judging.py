@@ -44,6 +44,9 @@ class Summary:
     unreadable: int = 0
     broken_sequences: int = 0
     problems: list[str] = field(default_factory=list)
+    #: sequences that came to an error of this suite: how many, and the first few as (name, line)
+    erring_sequences: int = 0
+    errors: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, judged: PartJudged) -> None:
         """Raises `StoreError` if the store cannot be written."""
@@ -60,6 +63,8 @@ class Summary:
         self.inconclusive += judged.inconclusive
         self.repeats += judged.repeats
         self.broken_sequences += judged.broken_sequences
+        self.erring_sequences += judged.erring_sequences
+        self.errors = [*self.errors, *judged.errors][:_MOST_NAMED]
         for line in judged.broken:
             self.note(line)
 

@@ -23,6 +23,7 @@ from amqpspec.conformance.session.command_sequence import CarriedOut, Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter, read_trace, sequences
+from amqpspec.conformance.verdicts.judgement import SuiteError
 from amqpspec.conformance.workers import Round, ThisProcess
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.pipeline.campaign_shrinking import Shown
@@ -34,6 +35,7 @@ from amqpspec.pipeline.store.parts import Part, folder_name
 from amqpspec.pipeline.store.store import Store
 from amqpspec.targets.brokers.health import check_alive
 from amqpspec.targets.errors import TargetError
+from amqpspec.targets.suite_error import line_of
 
 #: Traces of tasks that are not done.
 INCOMING = "incoming"
@@ -83,6 +85,8 @@ class ShareDone:
     commit: str | None = None
     parts: tuple[Part, ...] = ()
     fatal: str | None = None
+    #: of this suite
+    errors: tuple[SuiteError, ...] = ()
 
 
 def shares_of(campaign: Campaign, targets: Sequence[TargetUnderTest], processors: int) -> list[Share]:
@@ -174,21 +178,25 @@ def _carry_out(store: Store, campaign: Campaign, share: Share, until: float | No
         counted.lost = str(error)
     except TraceError as error:
         return ShareDone(label, fatal=str(error))
+    except Exception as error:  # noqa: BLE001 - what was found till then is kept, and other shares are done
+        counted.errors.append(SuiteError("", line_of(error)))
     try:
         adder = Adder(store, campaign.day, campaign.run, label)
         for rows in sequences(read_trace(file)):
             if rows[0]["sequence"] in counted.names:
                 adder.add(rows)
+        # one that was lost, or ended by an error of this suite, is done again by the next campaign of that name
+        is_whole = counted.lost is None and all(each.sequence for each in counted.errors)
         if adder.has_any:
-            # one that was lost is done again by the next campaign of that name
-            added = adder.finish(name=None if counted.lost else commit)
+            added = adder.finish(name=commit if is_whole else None)
         file.unlink(missing_ok=True)
         _remove_empty(file.parent)
     except (StoreError, TraceError) as error:
         return ShareDone(label, fatal=str(error))
     return ShareDone(
         label, len(counted.names), counted.frames, counted.failed, counted.inconclusive, counted.lost,
-        shown=tuple(counted.shown.values()), commit=commit if added and not counted.lost else None, parts=tuple(added),
+        shown=tuple(counted.shown.values()), commit=commit if added and is_whole else None, parts=tuple(added),
+        errors=tuple(counted.errors),
     )  # fmt: skip
 
 
@@ -203,6 +211,7 @@ class _Counted:
         self.lost: str | None = None
         #: by identity
         self.shown: dict[str, Shown] = {}
+        self.errors: list[SuiteError] = []
 
     def take(self, done: CarriedOut) -> None:
         """Raises `TargetError` if the target does not answer any more."""
@@ -213,6 +222,8 @@ class _Counted:
         self.frames += judgement.frames
         self.failed += judgement.verdict is Verdict.FAIL
         self.inconclusive += judgement.verdict is Verdict.INCONCLUSIVE
+        if (line := judgement.suite_error) is not None:
+            self.errors.append(SuiteError(judgement.sequence, line, tuple(map(str, done.sequence.commands))))
         label = self._target.description.label
         for failure in judgement.failures:
             commands = done.commands_until(failure.identity)

@@ -21,7 +21,7 @@ from amqpspec.conformance.session.cleanup import Cleaner
 from amqpspec.conformance.session.command_sequence import CommandSequence, Place
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
-from amqpspec.conformance.verdicts.judgement import FoundFailure
+from amqpspec.conformance.verdicts.judgement import FoundFailure, SuiteError
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure
@@ -63,9 +63,17 @@ def file_of(store: Store, target: str, failure: Failure) -> Path:
 
 
 def shrink_new(
-    store: Store, targets: Sequence[TargetUnderTest], shown: Iterable[Shown], seconds: float, seed: int
+    store: Store,
+    targets: Sequence[TargetUnderTest],
+    shown: Iterable[Shown],
+    seconds: float,
+    seed: int,
+    errors: list[SuiteError] | None = None,
 ) -> Iterator[Shrunk]:
-    """Shrink what was never shrunk, target by target. `seconds`: for each target. Raises `StoreError`, `TraceError`."""
+    """Shrink what was never shrunk, target by target. `seconds`: for each target. `errors`: gets those of this suite.
+    Raises `StoreError`, `TraceError`.
+    """
+    errors = [] if errors is None else errors
     of_target: dict[str, dict[str, Shown]] = {}
     for each in shown:
         of_target.setdefault(each.target, {}).setdefault(each.failure.identity, each)
@@ -78,11 +86,16 @@ def shrink_new(
             and not is_as_known(each.failure, description.dialect, description.judged_version)
         }
         if new:
-            yield from _shrunk(store, replace(target, operator=None), new, seconds, seed)
+            yield from _shrunk(store, replace(target, operator=None), new, seconds, seed, errors)
 
 
 def _shrunk(
-    store: Store, target: TargetUnderTest, new: Mapping[str, Shown], seconds: float, seed: int
+    store: Store,
+    target: TargetUnderTest,
+    new: Mapping[str, Shown],
+    seconds: float,
+    seed: int,
+    errors: list[SuiteError],
 ) -> Iterator[Shrunk]:
     label, lost = target.description.label, None
     with _trace(store) as trace, Cleaner() as cleaner:
@@ -104,6 +117,7 @@ def _shrunk(
             findings.shrink_all()
         except TargetError as error:
             lost = str(error)
+        errors += findings.errors
     had_their_turn = {id: found for id, found in findings.found.items() if found.rate is not None or lost is None}
     if not had_their_turn:
         yield Shrunk(label, next(iter(findings.found.values())), None, lost)

@@ -46,10 +46,11 @@ _NUMBERED = re.compile(r"(.*?)(\d+)\.jsonl")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Of what was found: a failure, or else something that could not be read or judged."""
+    """Of what was found: a failure, an error of this suite, or else something that could not be read or judged."""
 
     text: str
     is_failure: bool
+    is_error: bool = False
 
 
 #: Is told the number of a batch, and a line for each failure and each problem.
@@ -224,6 +225,11 @@ def _judge_share(out: Path, task: int, number: int, paths: Sequence[str]) -> lis
                 if judgement.repeats is not None:
                     continue  # one that only repeats another shows nothing new
                 where = f"in {start['sequence']} of {recording}"
+                if judgement.suite_error is not None:
+                    said = f"{start['target']}: {judgement.suite_error} {where}; please send it to the project"
+                    lines.append(Line(said, is_failure=False, is_error=True))
+                elif judgement.ended_by == judgement.reason is not None:
+                    lines.append(Line(judgement.reason, is_failure=False))
                 lines += [
                     Line(f"{start['target']}: {each.identity} {where}: {each.observed}", is_failure=True)
                     for each in judgement.failures

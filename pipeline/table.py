@@ -17,7 +17,7 @@ from rich.text import Text
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, sequences
 from amqpspec.conformance.verdicts.grounds import why_not, without_ground
 from amqpspec.conformance.verdicts.judge import judge_all, opened
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, SuiteError
 from amqpspec.conformance.verdicts.tally import (
     DEFECT,
     FAILURE,
@@ -243,11 +243,16 @@ def check_in_process(
     judge: Judge | None = None,
     is_open: bool = False,
     unreadable: list[TraceError] | None = None,
+    errors: list[SuiteError] | None = None,
 ) -> ComplianceTable:
-    """The compliance table of some traces, made in this process; options as of `judge_traces`. Raises `TraceError`."""
+    """The compliance table of some traces, made in this process; options as of `judge_traces`. Raises `TraceError`.
+    `errors`: gets those of this suite.
+    """
     tally = Tally()
     for judgement in judge_traces(paths, judge, is_open, unreadable):
         tally.add(judgement)
+        if errors is not None and judgement.suite_error is not None:
+            errors.append(SuiteError(judgement.sequence, judgement.suite_error))
     return compliance_table(tally)
 
 

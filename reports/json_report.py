@@ -39,7 +39,8 @@ def report_object(result: RunResult) -> dict[str, Any]:
     sequences are `blocked` by that; where `answer` is "socket.closed", the stream ends in place of `what` is owed;
     `left_alone` the rules that the search leaves alone, each with the identity that is the reason;
     `left_behind` what the run made and the broker did not delete; `not_whole` what is wrong with the broker at the end;
-    `problems` what is wrong with the deviation file.
+    `problems` what is wrong with the deviation file; `errors` are those of this suite, each with the commands of the
+    sequence that it was raised in, if it was in one.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and
     at most, `expected` the same as the model expects it, `tick` the time between two looks at its clock.
     """
@@ -67,6 +68,9 @@ def report_object(result: RunResult) -> dict[str, Any]:
         "decided": sorted(result.decided),
         "not_whole": list(result.not_whole),
         "problems": list(result.problems),
+        "errors": [
+            {"sequence": each.sequence, "error": each.what, "commands": list(each.commands)} for each in result.errors
+        ],
         "exit_code": result.exit_code,
         "lost": result.lost,
         "requirements": [

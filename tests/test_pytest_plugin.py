@@ -116,3 +116,23 @@ def test_bad_input_is_told_in_a_line(pytester: pytest.Pytester, arguments: tuple
 def test_pytest_finds_it_where_the_suite_is_installed() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["entry-points"]["pytest11"] == {"amqpspec.pytest_plugin": "amqpspec.pytest_plugin"}
+
+
+@pytest.mark.parametrize("further, code", [(("ACK-001",), 4), (("ACK-001", "ACK-003"), 1)])
+@pytest.mark.parametrize("spread", [(), ("-n", "1")])
+def test_an_error_of_the_suite_is_undecided(
+    pytester: pytest.Pytester, faulty: str, further: tuple[str, ...], code: int, spread: tuple[str, ...]
+) -> None:
+    """4, as for a run, unless something has failed."""
+    pytester.makeconftest("""
+        import pytest
+        from tests.planted import break_judge
+        break_judge(pytest.MonkeyPatch(), "basic.recover")
+    """)
+    only = [word for id in ("RECOVER-001", *further) for word in ("--amqp-only", id)]
+    result = pytester.runpytest_subprocess(*PLUGIN, "--amqp-target", faulty, *only, *spread)
+    assert result.ret == code, result.stdout.str()
+    assert result.parseoutcomes()["passed"] >= 1
+    result.stdout.fnmatch_lines(
+        ["*inconclusive: the suite erred: KeyError: 'planted' (*", "*send *trace.jsonl to *", "*basic.recover*"]
+    )

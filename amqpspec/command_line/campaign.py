@@ -16,11 +16,13 @@ from rich.text import Text
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST
 from amqpspec.command_line.options import random_seed
 from amqpspec.command_line.pipeline import progress_of
+from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.shrinking_time import LEAST_SHRINKING_TIME, MOST_SHRINKING_TIME
 from amqpspec.conformance.search.machine import THEMES
 from amqpspec.conformance.traces.extras import needed_for
+from amqpspec.conformance.verdicts.judgement import SuiteError
 from amqpspec.reports.text import plural, visible
 
 
@@ -62,6 +64,7 @@ def _search(options: argparse.Namespace, console: Console) -> int:
     sequences, frames, failed, inconclusive, known = 0, 0, 0, 0, 0
     lost: Counter[str] = Counter()
     shown: list[Shown] = []
+    errors: list[SuiteError] = []
     began = time.monotonic()
     with ExitStack() as stack:
         targets = [stack.enter_context(target_under_test(_for_one(options, target))) for target in options.targets]
@@ -70,13 +73,14 @@ def _search(options: argparse.Namespace, console: Console) -> int:
             inconclusive += done.inconclusive
             known += done.known
             shown += done.shown
+            errors += done.errors
             if done.lost is not None:
                 lost[f"{done.target} was lost: {done.lost}"] += 1
         took = time.monotonic() - began
         seconds = options.shrinking_time
         if seconds is None:
             seconds = min(max(took, LEAST_SHRINKING_TIME), MOST_SHRINKING_TIME)
-        shrunk = list(shrink_new(store, targets, shown, seconds, seed)) if seconds else []
+        shrunk = list(shrink_new(store, targets, shown, seconds, seed, errors)) if seconds else []
     for what in dict.fromkeys(f"{each.target} was lost: {each.lost}" for each in shrunk if each.lost):
         lost[what] += 0
     for what, times in lost.items():
@@ -88,13 +92,14 @@ def _search(options: argparse.Namespace, console: Console) -> int:
     for each in (shrunk_one for shrunk_one in shrunk if shrunk_one.file is not None):
         line = f"new on {each.target}: {each.found.failure.identity}: {each.file}"
         console.print(Text(visible(line)), soft_wrap=True)
+    tell_errors(errors, [options.store], None if options.quiet else console)
     if lost or failed:
         return TARGET_LOST if lost else DEVIATES
     if inconclusive == sequences and not known:
         why = "none of the sequences was decided" if sequences else "the time was over before a sequence was begun"
         print(f"amqpspec: {why}, so nothing is known of the {plural(len(targets), 'target')}", file=sys.stderr)
         return INCONCLUSIVE
-    return CONFORMS
+    return INCONCLUSIVE if errors else CONFORMS
 
 
 def _for_one(options: argparse.Namespace, target: str) -> argparse.Namespace:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -12,11 +16,13 @@ from rich.text import Text
 
 from amqpspec.command_line.exit_codes import INCONCLUSIVE, TRACE_UNREADABLE
 from amqpspec.command_line.output_files import require_none_of, require_writable
+from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.recording.capture import is_capture
 from amqpspec.conformance.traces.extras import needed_for
-from amqpspec.conformance.traces.trace import TraceError
+from amqpspec.conformance.traces.trace import TraceError, read_trace
 from amqpspec.conformance.verdicts.judge import judge_open
+from amqpspec.conformance.verdicts.judgement import SuiteError
 from amqpspec.conformance.verdicts.minor import RECOMMENDED, what_it_is
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, strength_of
 from amqpspec.model.promises.dialect_names import in_short
@@ -24,6 +30,7 @@ from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence, version_of
 from amqpspec.reports.text import plural, visible
+from amqpspec.targets.suite_error import suite_error_in
 
 if TYPE_CHECKING:
     from amqpspec.pipeline.table import ComplianceTable
@@ -40,13 +47,17 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         if is_capture(path):
             raise UsageError(f"{path}: a network capture, which amqpspec pipeline import takes into a store")
     unreadable: list[TraceError] = []
-    table = _judged(options, unreadable)
+    errors: list[SuiteError] = []
+    table = _judged(options, unreadable, errors)
     if table.sequences or table.repeats:
         if options.out:
             write_table(table, options.out)
         _print(table, options, console)
     elif not unreadable:
         raise TraceError(f"{', '.join(map(str, options.traces))}: no sequence in it, so nothing was judged")
+    if errors:
+        first = replace(errors[0], commands=_commands(options.traces, errors[0].sequence))
+        tell_errors([first, *errors[1:]], options.traces, None if options.quiet else console)
     for error in unreadable:
         print(f"amqpspec: {' '.join(str(error).split())}", file=sys.stderr)
     return TRACE_UNREADABLE if unreadable else table.exit_code
@@ -102,18 +113,34 @@ def _why_inconclusive(table: ComplianceTable) -> str:
     return f"inconclusive: {where}: {first.reason}{more}"
 
 
-def _judged(options: argparse.Namespace, unreadable: list[TraceError]) -> ComplianceTable:
-    """What cannot be read goes to `unreadable`, or is raised by Spark."""
+def _commands(traces: Iterable[Path], sequence: str) -> tuple[str, ...]:
+    """Those of the first sequence of that name."""
+    for path in traces:
+        with suppress(TraceError):
+            rows = [row for row in read_trace(path) if row["sequence"] == sequence]
+            if rows:
+                return tuple(row["text"] for row in rows if row["kind"] == "command")
+    return ()
+
+
+def _judged(
+    options: argparse.Namespace, unreadable: list[TraceError], errors: list[SuiteError]
+) -> ComplianceTable:
+    """What cannot be read goes to `unreadable`, or is raised by Spark; errors of this suite go to `errors`."""
     if not options.spark:
         from amqpspec.pipeline.table import check_in_process
 
-        return check_in_process(options.traces, is_open=options.open, unreadable=unreadable)
+        return check_in_process(options.traces, is_open=options.open, unreadable=unreadable, errors=errors)
     with needed_for("for --spark", "spark"):
         import_module("pyspark")
         from amqpspec.pipeline.spark_check import check_with_spark
     from amqpspec.pipeline.spark_session import PipelineError
 
     try:
-        return check_with_spark(options.traces, options.spark, judge_open if options.open else None)
+        table = check_with_spark(options.traces, options.spark, judge_open if options.open else None)
+        # of each verdict an example is known
+        erring = (row for row in table.rows if suite_error_in(row.reason))
+        errors += [SuiteError(row.requirement or "(search)", row.reason) for row in erring]
+        return table
     except PipelineError as error:
         raise UsageError(str(error)) from None

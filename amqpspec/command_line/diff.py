@@ -14,9 +14,10 @@ from amqpspec.command_line import run
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST
 from amqpspec.command_line.options import DEFAULT_SEQUENCES, random_seed, run_options
 from amqpspec.command_line.output_files import add_to_job_summary, require_none_of, require_writable, write
+from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.upgrade import Difference, Upgrade, nothing_compared, upgrade
-from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.conformance.verdicts.judgement import DECIDED_OF_ONE_UNDECIDED, TargetDescription
 from amqpspec.conformance.version import tool_version
 from amqpspec.reports.stored_run import REPORT, StoredRun, read_run
 from amqpspec.reports.text import visible
@@ -48,9 +49,12 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     if found is None:
         return TARGET_LOST
     _write(found, options, console)
-    if not found.compared:
-        return INCONCLUSIVE
-    return DEVIATES if found.noticed else CONFORMS
+    traces = [Path(name) for name in names] if not targets else [options.out / name for name in ("one", "other")]
+    tell_errors(found.errors, traces, None if options.quiet else console)
+    if found.noticed:
+        return DEVIATES
+    is_undecided = not found.compared or len(found.errors) * DECIDED_OF_ONE_UNDECIDED > found.compared
+    return INCONCLUSIVE if is_undecided else CONFORMS
 
 
 def _of_stored_runs(options: argparse.Namespace) -> Upgrade:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from amqpspec.command_line.exit_codes import INTERRUPTED, TARGET_LOST, TERMINATED, TRACE_UNREADABLE, USAGE
+from amqpspec.command_line.exit_codes import INCONCLUSIVE, INTERRUPTED, TARGET_LOST, TERMINATED, TRACE_UNREADABLE, USAGE
 from amqpspec.command_line.options import build_parser
 from amqpspec.command_line.standard_output import be_silent
 from amqpspec.command_line.usage import UsageError
@@ -24,6 +24,7 @@ from amqpspec.model.promises.dialects import UnknownDialect
 from amqpspec.model.promises.registry import RegistryError, UnknownRequirement
 from amqpspec.reports.stored_run import StoredRunError
 from amqpspec.targets.errors import TargetError
+from amqpspec.targets.suite_error import line_of
 
 #: Identifiers of failures stay on one line in the log of a CI job, where they are looked for.
 WIDTH_OF_FILES = 140
@@ -75,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{error.filename or 'input or output'}: {error.strerror or error}", USAGE)
     except (UsageError, UnsendableCommand, MissingExtra, StoredRunError) as error:
         return _fail(str(error), USAGE)
+    except Exception as error:  # noqa: BLE001 - no broker is to blame for it, so it is not told as a failure
+        return _fail(f"{line_of(error)}; please send this line and the command to the project", INCONCLUSIVE)
 
 
 def _width() -> int | None:

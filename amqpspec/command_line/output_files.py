@@ -58,13 +58,19 @@ def write(path: Path, text: str) -> None:
         print(f"amqpspec: {path} was left out: {error.strerror}", file=sys.stderr)
 
 
+def job_summary() -> Path | None:
+    """Where GitHub wants to have what a job says; None: this is no such job."""
+    file = os.environ.get("GITHUB_STEP_SUMMARY")
+    return Path(file) if file else None
+
+
 def add_to_job_summary(markdown: str) -> None:
     """Write after what other steps of the job on GitHub have written. Where that is not possible, say so in a line."""
-    file = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not file:
+    file = job_summary()
+    if file is None:
         return
     try:
-        with Path(file).open("a", encoding="utf-8") as summary:
+        with file.open("a", encoding="utf-8") as summary:
             summary.write(markdown)
     except OSError as error:
         print(f"amqpspec: the job summary was left out: {file}: {error.strerror}", file=sys.stderr)

@@ -11,11 +11,13 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TRACE_UNREADABLE
+from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.interruption import Terminated
 from amqpspec.conformance.recording.capture import PORT, CaptureOptions
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.verdicts.judge import judge, judge_open
+from amqpspec.conformance.verdicts.judgement import SuiteError
 from amqpspec.reports.text import plural, visible
 
 
@@ -59,6 +61,8 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
         progress=progress_of(console, options.quiet),
     )
     _tell(summary.problems)
+    errors = [SuiteError(name, line) for name, line in summary.errors]
+    tell_errors(errors, [options.store], sequences=summary.erring_sequences)
     before = f", {plural(summary.before, 'part')} judged before" if summary.before else ""
     beside = f" ({summary.repeats:,} that only repeat others are not counted)" if summary.repeats else ""
     console.print(
@@ -143,7 +147,7 @@ def _live(options: argparse.Namespace, console: Console) -> int:
 
     def told(number: int, lines: list[Line]) -> None:
         for line in lines:
-            codes.add(DEVIATES if line.is_failure else TRACE_UNREADABLE)
+            codes.add(INCONCLUSIVE if line.is_error else DEVIATES if line.is_failure else TRACE_UNREADABLE)
             console.print(Text(visible(line.text)), soft_wrap=True)
 
     try:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from amqpspec.command_line.exit_codes import CONFORMS
+from amqpspec.command_line.exit_codes import CONFORMS, INCONCLUSIVE
 from amqpspec.command_line.output_files import require_none_of, require_writable
+from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.conformance.profile.measuring import measure
 from amqpspec.model.promises.dialects import dialect_named
@@ -39,4 +40,5 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         console.print(summary(profile))
     else:
         print_profile(console, profile, described)
-    return CONFORMS
+    tell_errors(profile.errors, [], None if options.quiet or options.json else console)
+    return INCONCLUSIVE if profile.errors else CONFORMS

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from amqpspec.command_line.options import run_options
+from amqpspec.command_line.suite_errors import kept
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.language.command_file import CommandFile
@@ -31,6 +32,8 @@ from amqpspec.reports.text import visible
 from amqpspec.targets.brokers.resolve import introduction, running
 from amqpspec.targets.errors import TargetError
 
+#: A property of the report of a test that failed because nothing was decided.
+UNDECIDED = "amqpspec undecided"
 #: What cannot be, because of what the user wrote or the target is.
 _ERRORS = (UsageError, TargetError, TraceError, UnknownDialect, UnknownRequirement, ValueError)
 
@@ -119,12 +122,19 @@ class ScenarioItem(pytest.Item):
         if judgement.verdict is Verdict.NOT_APPLICABLE:
             pytest.skip(f"not applicable: {judgement.reason}")
         if judgement.verdict is Verdict.INCONCLUSIVE:
-            pytest.fail(visible(f"inconclusive: {judgement.reason}"), pytrace=False)
+            self.user_properties.append((UNDECIDED, True))
+            pytest.fail(visible("\n".join(self._undecided(judgement))), pytrace=False)
         reasons = {failure: self._excuse(failure) for failure in judgement.failures}
         if new := tuple(failure for failure, reason in reasons.items() if reason is None):
             raise ScenarioFailed(judgement, new)
         if reasons:
             pytest.xfail(visible("; ".join(sorted({reason for reason in reasons.values() if reason}))))
+
+    def _undecided(self, judgement: SequenceJudgement) -> Iterator[str]:
+        yield f"inconclusive: {judgement.reason}"
+        if judgement.suite_error is not None:
+            yield f"please send this and {kept(self.scenarios.place.trace.path)} to the project; commands:"
+            yield from (f"  {command}" for command in self.scenario.commands)
 
     def _excuse(self, failure: Failure) -> str | None:
         """Why a failure fails no test."""

@@ -13,6 +13,7 @@ from rich.text import Text
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
 from amqpspec.command_line.output_files import require_writable
 from amqpspec.command_line.run_directory import held, make_directory
+from amqpspec.command_line.suite_errors import kept, tell_errors
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import HANDSHAKE
@@ -22,7 +23,7 @@ from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import CommandIssued, Event, EventObserved
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement, is_harmless_only
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, SuiteError, is_harmless_only
 from amqpspec.conformance.verdicts.minor import what_it_is, why_minor
 from amqpspec.model.defects.known_defects import is_as_known, strength_of
 from amqpspec.model.promises.dialects import dialect_named
@@ -58,9 +59,14 @@ def execute(options: argparse.Namespace, console: Console) -> int:
                     session.run(command)
                     if command.connection != OPERATOR and shown.sent == sent:
                         shown.note_unsent(command, is_over=session.over)
-                judgement = session.finish()
+                session.finish()
+            judgement = session.finish()  # what was raised when it ended is in it
             judgements.append(judgement)
             _print(judgement, file.queue_type, console)
+            if judgement.suite_error is not None:
+                to_send = [options.file, trace.path if options.out else kept(trace.path)]
+                error = SuiteError(name, judgement.suite_error, tuple(map(str, file.commands)))
+                tell_errors([error], to_send, None if options.quiet else console)
     # what is only arguable or minor is told, and fails nothing, as in `amqpspec run`
     verdict = worst(Verdict.PASS if is_harmless_only(each) else each.verdict for each in judgements)
     return {Verdict.FAIL: DEVIATES, Verdict.INCONCLUSIVE: INCONCLUSIVE}.get(verdict, CONFORMS)

@@ -17,9 +17,10 @@ from amqpspec.command_line.exit_codes import INTERRUPTED, TERMINATED
 from amqpspec.command_line.options import DEFAULT_SEQUENCES, available_processors, random_seed
 from amqpspec.command_line.output_files import require_apart, require_writable, write
 from amqpspec.command_line.run_directory import held, make_directory
-from amqpspec.command_line.run_outputs import print_result, write_reports
+from amqpspec.command_line.run_outputs import print_result, tell_of_errors, write_reports
 from amqpspec.command_line.several_targets import run_each
 from amqpspec.command_line.standard_output import heard_or_not
+from amqpspec.command_line.suite_errors import as_far_as_possible
 from amqpspec.command_line.targets import StartedTarget
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import with_ladders
@@ -48,6 +49,7 @@ from amqpspec.model.promises.registry import select
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
+from amqpspec.targets.suite_error import line_of
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
@@ -135,6 +137,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         raise interrupt or AssertionError("a run tells its result")
     result = _judged(_with_ladders(finished.result, options), listed, options)
     write_reports(result, options, None if interrupt is None else _exit_code_of(interrupt))
+    tell_of_errors(result, options, console)
     if options.store:
         _add_to_store(options)
     if interrupt is not None:
@@ -143,7 +146,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
     if broken:
         raise broken[0]
     with heard_or_not():
-        print_result(result, options, console)
+        as_far_as_possible("what is printed at the end", lambda: print_result(result, options, console))
         for problem in result.problems:
             print(f"amqpspec: {options.deviations}: {problem}", file=sys.stderr)
         if options.update_deviations:
@@ -169,7 +172,9 @@ def _with_ladders(result: RunResult, options: argparse.Namespace) -> RunResult:
         return with_ladders(result, read_trace(options.out / "trace.jsonl"))
     except (TraceError, OSError) as error:
         print(f"amqpspec: the frames of failures are left out: {error}", file=sys.stderr)
-        return result
+    except Exception as error:  # noqa: BLE001 - the failures are known without them
+        print(f"amqpspec: the frames of failures are left out: {line_of(error)}", file=sys.stderr)
+    return result
 
 
 class _Finished:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
-from amqpspec.command_line.output_files import add_to_job_summary, write
+from amqpspec.command_line.output_files import add_to_job_summary, job_summary, write
+from amqpspec.command_line.suite_errors import as_far_as_possible, tell_errors, write_errors
 from amqpspec.conformance.traces.trace import TraceError, jsonl_to_parquet
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.promises.registry import requirements
 
 
 def write_reports(result: RunResult, options: argparse.Namespace, ended_with: int | None) -> None:
-    """`ended_with`: the exit code of a run that a signal has ended."""
+    """`ended_with`: the exit code of a run that a signal has ended. A report that cannot be made costs no other."""
     from amqpspec.reports.badge import render_badge
     from amqpspec.reports.html import render_html
     from amqpspec.reports.json_report import render_json
@@ -27,25 +29,37 @@ def write_reports(result: RunResult, options: argparse.Namespace, ended_with: in
     registry = requirements()
     files = _command_files(result, options.out)
     replays = {found.failure.identity: _replay_of(file, result, options) for found, file in files}
-    write(options.html or options.out / "report.html", render_html(result, registry, replays))
-    write(options.json or options.out / "report.json", render_json(result, ended_with))
-    if options.junit:
-        write(options.junit, render_junit(result, registry))
-    if options.markdown:
-        write(options.markdown, render_summary(result))
-    if options.badge:
-        write(options.badge, render_badge(result))
+    reports: list[tuple[Path | None, Callable[[], str]]] = [
+        (options.html or options.out / "report.html", lambda: render_html(result, registry, replays)),
+        (options.json or options.out / "report.json", lambda: render_json(result, ended_with)),
+        (options.junit, lambda: render_junit(result, registry)),
+        (options.markdown, lambda: render_summary(result)),
+        (options.badge, lambda: render_badge(result)),
+    ]
+    for path, render in reports:
+        if path is not None:
+            as_far_as_possible(path, partial(_write_rendered, path, render))
     if options.parquet:
         try:
             jsonl_to_parquet(options.out / "trace.jsonl", options.parquet)
         except (TraceError, OSError) as error:
             print(f"amqpspec: {options.parquet} was left out: {error}", file=sys.stderr)
-    if options.adds_to_job_summary:
-        add_to_job_summary(render_summary(result))
+    if options.adds_to_job_summary and job_summary() is not None:
+        as_far_as_possible("the job summary", lambda: add_to_job_summary(render_summary(result)))
     for former in (options.out / "failures").glob("[0-9][0-9]-*-[0-9]*.amqp"):
         former.unlink(missing_ok=True)  # of a run before, whose report is gone as well
     for found, file in _command_files(result, options.out):
         write(file, f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n")
+
+
+def _write_rendered(path: Path, render: Callable[[], str]) -> None:
+    write(path, render())
+
+
+def tell_of_errors(result: RunResult, options: argparse.Namespace, console: Console) -> None:
+    """Of this suite, with the files to be sent to the project."""
+    files = write_errors(result.errors, options.out, write)
+    tell_errors(result.errors, [*files, options.out / "trace.jsonl"], None if options.quiet else console)
 
 
 def _command_files(result: RunResult, directory: Path) -> Iterator[tuple[FoundFailure, Path]]:

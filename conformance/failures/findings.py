@@ -26,14 +26,16 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.scenarios.configured_alike import changes_broker
 from amqpspec.conformance.scenarios.scenario_files import is_scenario
 from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE
+from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, ShrinkingStarted, tell
-from amqpspec.conformance.verdicts.judgement import FoundFailure
+from amqpspec.conformance.verdicts.judgement import FoundFailure, SuiteError
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.promises.versions import Version
 from amqpspec.targets.errors import TargetError
+from amqpspec.targets.suite_error import line_of
 
 #: Failures that are shrunk at one time.
 AT_ONCE = 6
@@ -78,6 +80,8 @@ class Findings:
         self._room = threading.BoundedSemaphore(MOST_SET_ASIDE)
         self._at_once = at_once
         self._listeners = tuple(listeners)
+        #: of this suite, while a failure was shrunk or written down
+        self.errors: list[SuiteError] = []
 
     def note(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
         """Commands of the sequence showed the failure. Those of a scenario count, which every run carries out; and of
@@ -100,16 +104,24 @@ class Findings:
         cut_short: bool = False,
     ) -> FoundFailure:
         """`rate`: how often the commands showed the failure, and of how many times. `cut_short`: for want of time."""
+        written = ""
+        try:
+            written = reproducer(commands, failure)
+        except Exception as error:  # noqa: BLE001 - the failure is known all the same
+            self._erred(error, sequence, commands)
         found = FoundFailure(
             failure,
             sequence,
             commands=tuple(map(str, commands)),
-            reproducer=reproducer(commands, failure),
+            reproducer=written,
             rate=rate,
             cut_short=cut_short,
         )
         self.found[failure.identity] = found
         return found
+
+    def _erred(self, error: Exception, sequence: str, commands: Sequence[Command]) -> None:
+        self.errors.append(SuiteError(sequence, line_of(error), tuple(map(str, commands))))
 
     def shrink_all(self, took: float = 0.0) -> None:
         """Look for the shortest commands that show each failure, and tell of it, the gravest first. Those that change
@@ -208,6 +220,11 @@ class Findings:
                     shortest, rate = tuple(commands), None
                     if shrinking.left > 0:
                         rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
+        except (TargetError, TraceError) as error:
+            shrinking.end(error)
+            raise
+        except Exception as error:  # noqa: BLE001 - it stays as long as it is, and others are shrunk
+            self._erred(error, sequence, commands)
         except BaseException as error:
             shrinking.end(error)
             raise

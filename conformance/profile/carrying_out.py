@@ -13,11 +13,13 @@ from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
-from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.traces.trace import TraceError, TraceWriter
+from amqpspec.conformance.verdicts.judgement import SuiteError
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.targets.brokers.health import SHORT_TIME_LIMIT, TIME_LIMIT, check_alive
 from amqpspec.targets.clock import COMMON
 from amqpspec.targets.errors import TargetError
+from amqpspec.targets.suite_error import line_of
 
 #: Sequences that are carried out at one time: nearly all of the time goes into waiting.
 AT_ONCE = 6
@@ -50,6 +52,8 @@ class CarryingOut:
         self._trace = trace
         self._start_again = start_again
         self._patience = Patience(target.deadline, target.login_time)
+        #: of this suite
+        self.errors: list[SuiteError] = []
         self._has_served = False
         with suppress(TargetError):  # who carries out the first commands is told so
             self._has_served = check_alive(target.address)
@@ -106,6 +110,10 @@ class CarryingOut:
                     part.proven |= finished
             except TargetError as error:
                 part.lost = part.lost or error
+            except TraceError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever it is, others are looked at
+                self.errors.append(SuiteError(SEQUENCE + name, line_of(error), tuple(map(str, files[name].commands))))
             else:
                 part.done.add(name)
 
@@ -124,6 +132,8 @@ class CarryingOut:
         with Session(under, self._trace, SEQUENCE + name, seed=0, patience=self._patience) as session:
             for command in file.commands:
                 session.run(command)
+        if (line := session.finish().suite_error) is not None:
+            self.errors.append(SuiteError(SEQUENCE + name, line, tuple(map(str, file.commands))))
         return session.overdue > 0
 
     def _unnoticed_loss(self) -> TargetError | None:

@@ -18,7 +18,7 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.traces.trace_row import TraceRow, row_event
 from amqpspec.conformance.verdicts.judge import judge
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, SuiteError
 from amqpspec.model.outputs.replies import WITH_UNACKNOWLEDGED
 from amqpspec.model.promises.capabilities import METHODS, capability_of
 from amqpspec.model.promises.choices import Dialect
@@ -68,13 +68,18 @@ def measure(
             done = carrying_out.carry_out({**of_choices, **of_extensions}, bases)
         rows = _rows(place)
     announced = target.capabilities or frozenset()
-    seen = _all_seen({name: rows[name] for name in TEXT_CHOICES if name in of_choices and name in done}, lacking)
+    errors: list[SuiteError] = carrying_out.errors
+    seen_rows = {name: rows[name] for name in TEXT_CHOICES if name in of_choices and name in done}
+    seen = _all_seen(seen_rows, lacking, errors)
     return Profile(
         (*(each for each in means if each.choice.name in choices), *seen),
         tuple(
-            _seen_extension(name, name in announced, rows[name], bases[name]) for name in of_extensions if name in done
+            _seen_extension(name, name in announced, rows[name], bases[name], errors)
+            for name in of_extensions
+            if name in done
         ),
         tuple(sorted(announced.difference(of_extensions))),
+        tuple(errors),
     )
 
 
@@ -121,24 +126,28 @@ def _lacking(means: Iterable[SeenChoice]) -> dict[str, str]:
     return {seen.choice.name: seen.value.name for seen in means if seen.value and not seen.value.right}
 
 
-def _all_seen(rows: Mapping[str, Sequence[TraceRow]], lacking: Mapping[str, str]) -> tuple[SeenChoice, ...]:
+def _all_seen(
+    rows: Mapping[str, Sequence[TraceRow]], lacking: Mapping[str, str], errors: list[SuiteError]
+) -> tuple[SeenChoice, ...]:
     """What is not certain is looked at again by what is: another choice may explain it as well, as long as it is open.
     """
-    found = {name: _seen(TEXT_CHOICES[name], rows[name], lacking) for name in rows}
+    found = {name: _seen(TEXT_CHOICES[name], rows[name], lacking, errors) for name in rows}
     certain = {**lacking} | {name: seen.value.name for name, seen in found.items() if seen.value is not None}
     for name in found:
         if name not in certain:
-            found[name] = _seen(TEXT_CHOICES[name], rows[name], certain)
+            found[name] = _seen(TEXT_CHOICES[name], rows[name], certain, errors)
     return tuple(found.values())
 
 
-def _seen(choice: TextChoice, rows: Sequence[TraceRow], known: Mapping[str, str]) -> SeenChoice:
-    """`known`: the values of other choices."""
-    fitting = tuple(
-        each
-        for each in choice.values
-        if _explains(_judged(rows, with_choices(BASE, {**known, choice.name: each.name})))
-    )
+def _seen(
+    choice: TextChoice, rows: Sequence[TraceRow], known: Mapping[str, str], errors: list[SuiteError]
+) -> SeenChoice:
+    """`known`: the values of other choices. Where an error of this suite comes up, nothing is excluded."""
+    judged = {each: _judged(rows, with_choices(BASE, {**known, choice.name: each.name})) for each in choice.values}
+    erring = [judgement for judgement in judged.values() if _note_error(judgement, rows, errors)]
+    if erring:
+        return SeenChoice(choice, choice.values)
+    fitting = tuple(each for each, judgement in judged.items() if _explains(judgement))
     base = with_choices(BASE, known)
     return SeenChoice(choice, fitting, "" if fitting else _observed(rows, _judged(rows, base)))
 
@@ -152,10 +161,12 @@ def _explains(judgement: SequenceJudgement) -> bool:
 
 
 def _seen_extension(
-    capability: str, announced: bool, rows: Sequence[TraceRow], base: Dialect
+    capability: str, announced: bool, rows: Sequence[TraceRow], base: Dialect, errors: list[SuiteError]
 ) -> SeenExtension:
     """It works where everything was right, and its method was taken or something that is about it made a difference."""
     judgement = _judged(rows, base)
+    if _note_error(judgement, rows, errors):
+        return SeenExtension(capability, announced, announced)  # taken at its word
     about = (requirement for requirement in judgement.exercised if capability_of(requirement) == capability)
     shown = capability in METHODS.values() or any(True for _ in about)
     works = judgement.verdict is Verdict.PASS and shown
@@ -176,6 +187,15 @@ def _judged(rows: Sequence[TraceRow], dialect: Dialect) -> SequenceJudgement:
     start["dialect"] = dialect.name
     end["verdict"] = Verdict.PASS.value
     return judge([start, *rows[1:-1], end])
+
+
+def _note_error(judgement: SequenceJudgement, rows: Sequence[TraceRow], errors: list[SuiteError]) -> bool:
+    """Did the judging come to an error of this suite?"""
+    if judgement.suite_error is None:
+        return False
+    commands = tuple(row["text"] for row in rows if row["kind"] == "command")
+    errors.append(SuiteError(judgement.sequence, judgement.suite_error, commands))
+    return True
 
 
 def _observed(rows: Sequence[TraceRow], judgement: SequenceJudgement) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from amqpspec.conformance.verdicts.judgement import SuiteError
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialect_names import choices_of
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
@@ -55,6 +56,8 @@ class Profile:
     extensions: tuple[SeenExtension, ...]
     #: what the broker announces and nobody can show, which it is held to all the same
     taken_at_its_word: tuple[str, ...] = ()
+    #: of this suite: what was looked at in these sequences is not known
+    errors: tuple[SuiteError, ...] = ()
 
     @property
     def base(self) -> str:

@@ -8,12 +8,14 @@ to show.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
 from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from amqpspec.conformance.language.command import Command
@@ -33,6 +35,7 @@ from amqpspec.conformance.session.plan import Plan
 from amqpspec.conformance.verdicts.causes import Argument, without
 from amqpspec.model.defects.known_defects import followed
 from amqpspec.model.promises.choices import ConsumerTimeouts, Dialect
+from amqpspec.targets.suite_error import line_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,8 @@ class Made:
     commands: tuple[Command, ...]
     #: it spends its time waiting, as its theme does
     waits: bool
+    #: the error of this suite that ended it, in one line
+    error: str | None = None
 
 
 def _draw_from(data: st.DataObject) -> Draw:
@@ -142,10 +147,14 @@ class CommandSearch(
         self.keeps_out_of_windows = False
         self.commands: list[Command] = []
         self.theme_waits = False
+        self.error: str | None = None
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        draw = _draw_from(data)
+        with self._ended_by_error():
+            self._begin(_draw_from(data))
+
+    def _begin(self, draw: Draw) -> None:
         theme = draw(themes(self.dialect, self.chosen_themes))
         self.keeps_out_of_windows = draw(_ONE_OF_TEN) > 0
         self.theme_waits = theme.waits
@@ -158,10 +167,23 @@ class CommandSearch(
     @rule(data=st.data())
     def step(self, data: st.DataObject) -> None:
         """One action. A single rule, as Hypothesis leaves out some of several in every sequence."""
+        if self.error is not None:
+            return
         draw = _draw_from(data)
         action = draw(self.actions)
         if not self.is_over:
-            getattr(self, action)(draw)
+            with self._ended_by_error():
+                getattr(self, action)(draw)
+
+    @contextmanager
+    def _ended_by_error(self) -> Iterator[None]:
+        """An error of this suite, such as of the plan, ends the sequence, and no other."""
+        try:
+            yield
+        except HypothesisException:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            self.error = line_of(error)
 
     def carry_out(self, command: Command) -> None:
         """The plan alone: what is drawn next may depend on nothing else."""
@@ -173,8 +195,8 @@ class CommandSearch(
                 return
             if self.keeps_out_of_windows and self.plan.arms(command, followed(self.dialect.name).windows):
                 return
+            self.commands.append(command)  # first: it is to be seen what the plan came to an error by
             self.plan.carry_out(command)
-            self.commands.append(command)
 
     def _is_avoided(self, command: Command) -> bool:
         """Also a publish without its content, where everything that could follow it is: a barrier does as well."""
@@ -184,4 +206,4 @@ class CommandSearch(
         return self.plan.comes_under(command, self.avoided)
 
     def teardown(self) -> None:
-        self.made.append(Made(tuple(self.commands), self.theme_waits))
+        self.made.append(Made(tuple(self.commands), self.theme_waits, self.error))

@@ -13,8 +13,11 @@ from amqpspec.conformance.session.pacing import Lockstep, Pace
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
-from amqpspec.conformance.traces.trace import TraceWriter
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.traces.trace import TraceError, TraceWriter
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, erred
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.targets.errors import TargetError
+from amqpspec.targets.suite_error import line_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class CommandSequence:
     slow: bool = False
     #: a command is left out if one of these rules would apply to it: its maker did not know the state of the target
     avoided: frozenset[str] = frozenset()
+    #: an error of this suite that came up when it was made, in one line
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,31 @@ class CarriedOut:
     def commands_until(self, identity: str) -> tuple[Command, ...]:
         """The commands as far as they showed that failure."""
         return self.sequence.commands[: self.shown_by.get(identity)]
+
+
+def not_judged(sequence: CommandSequence, target: TargetUnderTest, reason: str, ended_by: str) -> SequenceJudgement:
+    """What is said of a sequence of which nothing was seen, or nothing that counts."""
+    described = target.description
+    return SequenceJudgement(
+        sequence=sequence.name,
+        target=described.label,
+        dialect=described.dialect,
+        requirement=sequence.requirement,
+        verdict=Verdict.INCONCLUSIVE,
+        failures=(),
+        exercised={},
+        reason=reason,
+        frames=0,
+        repeats=sequence.repeats,
+        version=described.judged_version,
+        product=described.product,
+        ended_by=ended_by,
+    )
+
+
+def erring(sequence: CommandSequence, target: TargetUnderTest, line: str) -> CarriedOut:
+    """What came of a sequence where nothing is known but that error of this suite."""
+    return CarriedOut(sequence, not_judged(sequence, target, line, line), overdue=0)
 
 
 def _never() -> bool:
@@ -82,8 +112,20 @@ class Place:
 
     def carry_out(self, sequence: CommandSequence, begun: Callable[[Command | None], None] = _ignored) -> CarriedOut:
         """`begun` is called with each command before it is sent, and with None before connections are closed and what
-        was made is deleted. Raises `TargetError` when the target is lost.
+        was made is deleted. Raises `TargetError` when the target is lost, and `TraceError` when nothing can be
+        recorded. Whatever else is raised is an error of this suite, and costs this sequence only.
         """
+        try:
+            outcome = self._carry_out(sequence, begun)
+        except (TargetError, TraceError):
+            raise
+        except Exception as error:  # noqa: BLE001 - as is said above
+            return erring(sequence, self.target, line_of(error))
+        if sequence.error is None:
+            return outcome
+        return replace(outcome, judgement=erred(outcome.judgement, sequence.error))
+
+    def _carry_out(self, sequence: CommandSequence, begun: Callable[[Command | None], None]) -> CarriedOut:
         began = time.monotonic()
         target, patience = self.target, self.patience
         if sequence.deadline is not None:

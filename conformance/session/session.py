@@ -5,7 +5,8 @@ What is sent or received is written to the trace, then judged (`conformance.sess
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -20,12 +21,14 @@ from amqpspec.conformance.session.pacing import Lockstep, Pace
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
-from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.traces.trace import TraceError, TraceWriter
 from amqpspec.conformance.verdicts.events import CommandIssued, Listener, tell
 from amqpspec.conformance.verdicts.judge import SequenceJudge
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement, write_end
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, erred, write_end
 from amqpspec.model.protocol.methods import OPERATOR, event_of
 from amqpspec.targets.codec.field_values import EncodingError
+from amqpspec.targets.errors import TargetError
+from amqpspec.targets.suite_error import line_of
 
 #: The user that every RabbitMQ is delivered with; the name is no secret, and is recorded.
 KNOWN_USER = "guest"
@@ -35,10 +38,15 @@ class UnsendableCommand(Exception):
     """No octets can express the command; the message names it and what is wrong."""
 
 
+#: What is no error of this suite: whoever carries out sequences knows what it means.
+PASSED_ON = (TargetError, TraceError, UnsendableCommand)
+
+
 class Session:
     """Use as a context manager: at its end everything that the sequence made is deleted.
 
-    Raises `targets.errors.TargetError` when the target cannot be reached, and `UnsendableCommand`.
+    Raises `targets.errors.TargetError` when the target cannot be reached, `UnsendableCommand`, and `TraceError` where
+    the trace cannot be written. An error of this suite ends the sequence, which is undecided.
     """
 
     def __init__(
@@ -98,10 +106,13 @@ class Session:
             conversation.stop_judging()
             try:
                 try:
-                    undo(conversation)
+                    with self._breaking_late():
+                        undo(conversation)
                 finally:
-                    cleanup.part(conversation.carrier, conversation.closed)
-                    self._clean_up()
+                    with self._breaking_late():
+                        cleanup.part(conversation.carrier, conversation.closed)
+                    with self._breaking_late():
+                        self._clean_up()
             except KeyboardInterrupt:
                 # interrupted in the middle of it: a run leaves nothing behind all the same
                 conversation.carrier.close()  # a connection that is open keeps its exclusive queues
@@ -110,6 +121,29 @@ class Session:
                 finally:
                     self._clean_up()
                 raise
+
+    @contextmanager
+    def _breaking(self) -> Iterator[None]:
+        """What is raised in it, and is nobody else's doing, ends the judging of this sequence, and goes no further."""
+        try:
+            yield
+        except PASSED_ON:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this sequence only
+            self.judge.broke(error)
+
+    @contextmanager
+    def _breaking_late(self) -> Iterator[None]:
+        """The same when the sequence has been judged: what it made may not be deleted then."""
+        try:
+            yield
+        except PASSED_ON:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            with suppress(Exception):  # it may be what is broken
+                self._conversation.carrier.close()
+            if self._finished is not None:
+                self._finished = erred(self._finished, line_of(error))
 
     def _clean_up(self) -> None:
         declared = self._conversation.declared.names
@@ -124,6 +158,10 @@ class Session:
 
     def run(self, command: Command) -> None:
         """Carry out one command, and what the pacing has follow it."""
+        with self._breaking():
+            self._run(command)
+
+    def _run(self, command: Command) -> None:
         if self.over:
             return
         text = str(command)
@@ -140,6 +178,11 @@ class Session:
 
     def would_come_under(self, command: Command, rules: Collection[str]) -> bool:
         """Would one of these rules make a difference, were the command carried out now?"""
+        with self._breaking():
+            return self._would_come_under(command, rules)
+        return False
+
+    def _would_come_under(self, command: Command, rules: Collection[str]) -> bool:
         conversation = self._conversation
         if self.over:
             return False
@@ -166,7 +209,8 @@ class Session:
         """Close the sequence in the trace, once, and give what was found."""
         if self._finished is None:
             if complete and not self.over:
-                self._pacing.at_end(self._conversation)
+                with self._breaking():
+                    self._pacing.at_end(self._conversation)
             self._finished = self.judge.judgement(complete)
             write_end(self._trace, self._finished)
         return self._finished

@@ -17,7 +17,7 @@ from typing import Any, Self
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence
-from amqpspec.conformance.verdicts.events import Event, Listener, tell
+from amqpspec.conformance.verdicts.events import Event, Listener
 from amqpspec.model.protocol.methods import CLOCK_WAIT
 from amqpspec.targets.clock import Clock, FastForwardClock
 
@@ -42,15 +42,23 @@ def _waiting(clock: Clock, most: int) -> Executor:
 
 
 class OneAtATime:
-    """Listeners that are told of one event at a time, whichever thread tells it."""
+    """Listeners that are told of one event at a time, whichever thread tells it. One that raises something is told of
+    no more; `erred` is told what it was.
+    """
 
-    def __init__(self, listeners: Iterable[Listener]) -> None:
-        self._listeners = tuple(listeners)
+    def __init__(self, listeners: Iterable[Listener], erred: Callable[[Exception], None]) -> None:
+        self._listeners = list(listeners)
+        self._erred = erred
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
         with self._lock:
-            tell(self._listeners, event)
+            for listener in self._listeners.copy():
+                try:
+                    listener(event)
+                except Exception as error:  # noqa: BLE001 - a display costs no verdict
+                    self._listeners.remove(listener)
+                    self._erred(error)
 
 
 def longest_first(scenarios: Iterable[CommandFile]) -> list[CommandFile]:

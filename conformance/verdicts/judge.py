@@ -1,6 +1,7 @@
 """Judging one sequence: the same code live, offline and in bulk.
 
-`SequenceJudge` is fed what goes into the trace, in its order; `judge` feeds it the rows of a recorded sequence.
+`SequenceJudge` is fed what goes into the trace, in its order; `judge` feeds it the rows of a recorded sequence. What is
+raised in rules or acceptor ends the judging of that sequence, which is undecided, and goes no further.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from amqpspec.conformance.language.names import plain, plain_failure
 from amqpspec.conformance.traces.trace_row import OPEN, TraceError, TraceRow, row_event
 from amqpspec.conformance.verdicts.blame import NOT_FOLLOWED, blamed, error_of_the_suite
 from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.verdicts.ill_formed import raise_if_ill_formed
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, undecided
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
 from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
@@ -22,6 +24,7 @@ from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import RABBITMQ, judged_version
 from amqpspec.model.protocol.methods import HeaderEvent, SocketEvent, TraceEvent
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
+from amqpspec.targets.suite_error import line_of, suite_error_in
 
 #: `acceptor_for`, or what makes others in its place.
 MakesAcceptor = Callable[..., Acceptor]
@@ -65,6 +68,11 @@ class SequenceJudge:
         reported = (blamed(each, self.acceptor.dialect) for each in mine)
         return list({each.identity: each for each in reversed([each for each in reported if each])}.values())[::-1]
 
+    def broke(self, error: Exception) -> None:
+        """An error of this suite: what was found till then stays, and nothing more is judged."""
+        self.acceptor.reason = line_of(error)
+        self.acceptor.finished = True
+
     def command(self, text: str) -> None:
         if not self.acceptor.finished:
             self._before = dict(self.acceptor.exercised)
@@ -73,6 +81,12 @@ class SequenceJudge:
         self._in_flight = text.split(" ", 2)[1] if text.endswith(" &") else None
 
     def event(self, event: TraceEvent) -> None:
+        try:
+            self._event(event)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this sequence only
+            self.broke(error)
+
+    def _event(self, event: TraceEvent) -> None:
         self._frames += 1
         if event.channel == 0:
             self._note_beginning(event)
@@ -95,6 +109,12 @@ class SequenceJudge:
             self.acceptor.sent(HeaderEvent(name, 0, "protocol.header", header, sent=True, time=event.time))
 
     def mark(self, mark: str) -> None:
+        try:
+            self._mark(mark)
+        except Exception as error:  # noqa: BLE001 - as above
+            self.broke(error)
+
+    def _mark(self, mark: str) -> None:
         if mark == "barrier":
             self.acceptor.barrier(True)
         elif mark == "quiescent":
@@ -106,6 +126,12 @@ class SequenceJudge:
 
     def judgement(self, complete: bool = True) -> SequenceJudgement:
         """What was found so far; inconclusive at best when the sequence is not `complete`."""
+        try:
+            return self._judgement(complete)
+        except Exception as error:  # noqa: BLE001 - as above
+            return undecided(self._start, line_of(error), self._frames)
+
+    def _judgement(self, complete: bool) -> SequenceJudgement:
         acceptor = self.acceptor
         verdict, reason, failures = acceptor.verdict, acceptor.reason, self.failures
         elsewhere = {each.requirement for each in acceptor.failures}.difference(each.requirement for each in failures)
@@ -151,6 +177,8 @@ class SequenceJudge:
         acceptor = self.acceptor
         if not acceptor.finished:
             return None
+        if suite_error_in(acceptor.reason):
+            return acceptor.reason
         last = acceptor.failures[-1] if acceptor.failures else None
         if last is not None and blamed(last, acceptor.dialect) is None:
             what = "what cannot be followed" if last.requirement in NOT_FOLLOWED else "an error of this suite"
@@ -161,7 +189,12 @@ class SequenceJudge:
         """Take one row of the sequence after its start row; is it complete with that?"""
         kind = row["kind"]
         if kind == "frame":
-            self.event(row_event(row))
+            event = row_event(row)
+            try:
+                self._event(event)
+            except Exception as error:  # noqa: BLE001 - as above
+                raise_if_ill_formed(row["sequence"], event, error)
+                self.broke(error)
         elif kind == "command":
             self.command(row["text"])
         elif kind == "mark":
@@ -196,7 +229,7 @@ def judge(rows: Iterable[TraceRow]) -> SequenceJudgement:
     sequence = judge_of(start)
     complete = False
     for row in iterator:
-        complete = sequence.row(row)
+        complete = _takes(sequence, row)
     return sequence.judgement(complete)
 
 

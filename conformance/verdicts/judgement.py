@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter
@@ -23,6 +23,7 @@ from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import Version, judged_version
+from amqpspec.targets.suite_error import suite_error_in
 
 #: The requirement that a target breaks which is lost in the middle of a run.
 SERVES_ON = "SERVER-001"
@@ -33,7 +34,7 @@ INDISPENSABLE = frozenset(
 #: What a cause has for an answer where the broker ends the TCP stream.
 STREAM_ENDS = "socket.closed"
 #: One undecided sequence in so many leaves a run decided.
-_DECIDED_OF_ONE_UNDECIDED = 100
+DECIDED_OF_ONE_UNDECIDED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,36 @@ class SequenceJudgement:
     ended_by: str | None = None
     #: in the open world: requirement -> why this recording does not tell whether it was kept
     undecided: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def suite_error(self) -> str | None:
+        """The error of this suite that it came to, in one line (`targets.suite_error`)."""
+        return suite_error_in(self.reason)
+
+
+def erred(judgement: SequenceJudgement, line: str) -> SequenceJudgement:
+    """The same sequence, which came to an error of this suite: what failed before has failed, all else is undecided."""
+    verdict = Verdict.FAIL if judgement.verdict is Verdict.FAIL else Verdict.INCONCLUSIVE
+    return replace(judgement, verdict=verdict, reason=line, ended_by=line)
+
+
+def undecided(start: TraceRow, reason: str, frames: int = 0) -> SequenceJudgement:
+    """What is said of the sequence that a start row begins, where nothing else can be."""
+    return SequenceJudgement(
+        sequence=start["sequence"],
+        target=start["target"],
+        dialect=start["dialect"],
+        requirement=start.get("requirement"),
+        verdict=Verdict.INCONCLUSIVE,
+        failures=(),
+        exercised={},
+        reason=reason,
+        frames=frames,
+        repeats=start.get("repeats"),
+        version=judged_version(start.get("product") or "", start.get("version") or "", start["dialect"]),
+        product=start.get("product") or "",
+        ended_by=reason,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +164,15 @@ class FoundFailure:
     def flaky(self) -> bool:
         """Whether running the same commands again did not always fail."""
         return self.rate is not None and self.rate[0] < self.rate[1]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteError:
+    """An error of this suite in one line, and the commands of the sequence that it was raised in; "": in none."""
+
+    sequence: str
+    what: str
+    commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +248,8 @@ class RunResult:
     decided: frozenset[str] = frozenset()
     #: what is wrong with the deviation file
     problems: tuple[str, ...] = ()
+    #: errors of this suite, which cost no more than the sequences that they were raised in
+    errors: tuple[SuiteError, ...] = ()
 
     @property
     def summary(self) -> dict[str, int]:
@@ -237,7 +279,8 @@ class RunResult:
     def exit_code(self) -> int:
         """3 if the target was lost, else 1 if something deviates that neither deviation file nor gate accepts, or if
         something is wrong with that file or, at the end, with the broker as a whole, else 4 if nothing was carried out,
-        if a requirement could not be decided, or more than one sequence in a hundred, else 0. What is undecided by an
+        if a requirement could not be decided, or more than one sequence in a hundred, or if an error of this suite cost
+        more than a sequence, else 0. What is undecided by an
         accepted failure, such as a crash, is accepted with it. What is only arguable (`model.promises.strength`) is
         reported, and fails no run.
         """
@@ -245,7 +288,7 @@ class RunResult:
             return 3
         if self.fails or self.problems or self.not_whole:
             return 1
-        if self.is_empty:
+        if self.is_empty or any(not each.sequence for each in self.errors):
             return 4
         accepted = {None if found.known is None else found.failure.identity for found in self.failures} - {None}
         open = sum(many for identity, many in self._undecided_of.items() if identity not in accepted)
@@ -253,7 +296,7 @@ class RunResult:
             each.verdict is Verdict.INCONCLUSIVE and failure_behind(each.reason) not in accepted
             for each in self.requirements
         )
-        return 4 if undecided or open * _DECIDED_OF_ONE_UNDECIDED > self.sequences else 0
+        return 4 if undecided or open * DECIDED_OF_ONE_UNDECIDED > self.sequences else 0
 
     @property
     def _undecided_of(self) -> Mapping[str | None, int]:

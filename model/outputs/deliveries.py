@@ -235,10 +235,15 @@ def first_get(channel: Channel) -> PendingGet | None:
 
 def _range_for(broker: Broker, pending: PendingGet) -> tuple[int, int]:
     """The least and the most ready messages that the queue may have counted for the get: none that came later."""
-    queue = pending.queue
-    low, high = broker.ready_range(queue)
-    later = sum(m.position >= pending.position_limit and m not in queue.unproven for m in queue.messages) if low else 0
+    low, high = broker.ready_range(pending.queue)
+    later = _came_later(pending) if low else 0
     return max(low - later - pending.missed, 0), high
+
+
+def _came_later(pending: PendingGet) -> int:
+    """How many of the ready messages have certainly come after the get."""
+    queue = pending.queue
+    return sum(m.position >= pending.position_limit and m not in queue.unproven for m in queue.messages)
 
 
 def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
@@ -285,8 +290,11 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
             return wrong
         if pending.counted and (least or shown_by_count(broker, queue)):
             broker.fired(BEHIND)
+        dropped = 0
+        if most and not queue.unproven:
+            # of those that were there already: what came later may be counted or not, and lives on
+            dropped = min(max(len(queue.messages) - 1 - _came_later(pending) - count, 0), most)
         broker.take(queue, found)
-        dropped = len(queue.messages) - count if most and not queue.unproven else 0
         look_behind_fetch(broker, queue, dropped, no_ack=pending.no_ack)
         _hand_over(broker, channel, queue, message, None, pending.no_ack)
         if channel.state is not ChannelState.OPEN and channel.unacknowledged:

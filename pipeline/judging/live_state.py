@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from amqpspec.conformance.traces.trace_row import OPEN, TraceRow
+from amqpspec.conformance.traces.trace_row import OPEN, TraceError, TraceRow
 from amqpspec.conformance.verdicts.judge import judge
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, undecided
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
 from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.choices import Dialect
@@ -35,7 +35,8 @@ class LiveState:
     def take(self, recording: str, rows: Iterable[TraceRow]) -> Iterator[tuple[TraceRow, SequenceJudgement]]:
         """The next rows of a recording; gives each sequence that is complete with them, with its start row.
 
-        Raises `TraceError` for a dialect that does not exist. Rows outside any sequence are left out.
+        Raises `TraceError` for a dialect that does not exist. A row that cannot be judged ends its sequence, which is
+        undecided. Rows outside any sequence are left out.
         """
         for row in rows:
             name = recording, row["sequence"]
@@ -46,12 +47,24 @@ class LiveState:
                 else:
                     self.rows[name] = [row]
             elif name in self.judges:
-                if self.judges[name].row(row):
+                try:
+                    is_complete = self.judges[name].row(row)
+                except TraceError as error:
+                    del self.judges[name]
+                    start = self.starts.pop(name)
+                    yield start, undecided(start, str(error))
+                    continue
+                if is_complete:
                     yield self.starts.pop(name), self.judges.pop(name).judgement()
             elif name in self.rows:
                 self.rows[name].append(row)
                 if row["kind"] == "end":
-                    yield self.starts.pop(name), judge(self.rows.pop(name))
+                    start, rows_of_it = self.starts.pop(name), self.rows.pop(name)
+                    try:
+                        judgement = judge(rows_of_it)
+                    except TraceError as error:
+                        judgement = undecided(start, str(error))
+                    yield start, judgement
 
 
 def save(state: LiveState, file: Path) -> None:

@@ -133,8 +133,12 @@ class _Sequence:
         self._judge.events(events)
 
     def judged(self) -> dict[str, Any]:
+        """Raises `Unusual` where an error came up: row by row it shows whose it is."""
         commands = self._commands.hexdigest()[:DIGEST]
-        return judgement_row(self._judge.judgement(), self._start, self._first_row, commands, self._latencies.found)
+        judgement = self._judge.judgement()
+        if judgement.suite_error is not None:
+            raise Unusual(judgement.suite_error)
+        return judgement_row(judgement, self._start, self._first_row, commands, self._latencies.found)
 
 
 def _frames(frames: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:

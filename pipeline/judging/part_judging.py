@@ -27,6 +27,7 @@ from amqpspec.pipeline.judging.open_part import open_judgements
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store
+from amqpspec.targets.suite_error import suite_error_in
 
 #: Judges the rows of one sequence. Must be importable by name to be used by Spark.
 Judge = Callable[[Iterable[TraceRow]], SequenceJudgement]
@@ -48,6 +49,9 @@ class PartJudged:
     repeats: int = 0
     broken_sequences: int = 0
     broken: tuple[str, ...] = ()
+    #: sequences that came to an error of this suite, a few of them as (name, line), and their number
+    errors: tuple[tuple[str, str], ...] = ()
+    erring_sequences: int = 0
     unreadable: str | None = None
     #: the store cannot be seen or written: nothing more can be done
     fatal: bool = False
@@ -74,6 +78,7 @@ def judge_part(store: Store, part: Part, judge: Judge = judge_of_suite) -> PartJ
     except StoreError as error:
         return PartJudged(part.id, unreadable=str(error), fatal=True)
     broken = [row for row in rows if row.get("problem")]
+    erring = [(row["sequence"], row["ended_by"]) for row in rows if suite_error_in(row.get("ended_by")) is not None]
     counted = [row for row in rows if row["repeats"] is None]
     return PartJudged(
         part.id,
@@ -84,6 +89,8 @@ def judge_part(store: Store, part: Part, judge: Judge = judge_of_suite) -> PartJ
         len(rows) - len(counted),
         len(broken),
         tuple(f"{part.run}: {row['problem']}" for row in broken[:_MOST_NAMED]),
+        tuple(erring[:_MOST_NAMED]),
+        len(erring),
     )
 
 

@@ -7,6 +7,8 @@ import logging
 import selectors
 import socket
 import ssl
+from collections.abc import Callable
+from functools import partial
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import HeaderEvent, Method, SocketEvent, TraceEvent
@@ -17,8 +19,11 @@ from amqpspec.targets.embedded.connection import ClientConnection, Phase
 from amqpspec.targets.embedded.handshake import Access, Doorkeeper, closing
 from amqpspec.targets.embedded.orders import Orders
 from amqpspec.targets.embedded.responder import ModelDefect, Responder
+from amqpspec.targets.suite_error import WORDS, line_of
 
 logger = logging.getLogger(__name__)
+# who wants to read tracebacks says where; what broke down is in `failures` in any case
+logger.addHandler(logging.NullHandler())
 #: Items of one connection, and frames of the model, before others have their turn.
 _TURN = 200
 _NEVER = float("inf")
@@ -56,6 +61,8 @@ class Loop:
         self._unfinished = False
         self.orders = Orders()
         self._serial = 0
+        #: the client whose input was processed last
+        self._latest = ""
         self._next_tick = _NEVER
         self._stopping = False
         self._selector = selectors.DefaultSelector()
@@ -102,7 +109,7 @@ class Loop:
             if events & selectors.EVENT_WRITE:
                 client.flush()
             if events & selectors.EVENT_READ and not client.inbox:
-                client.read()
+                self._guarded(client, client.read)
             serving[client.name] = client
         for client in serving.values():
             self._serve(client)
@@ -123,7 +130,7 @@ class Loop:
         for _ in range(_TURN):
             if client.congested or not client.inbox:
                 break
-            self._handle(client, client.inbox.popleft())
+            self._guarded(client, partial(self._handle, client, client.inbox.popleft()))
         self._changed[client.name] = client
 
     def _settle(self, client: ClientConnection) -> None:
@@ -148,7 +155,10 @@ class Loop:
     def _tick(self, now: float) -> None:
         if now < self._next_tick:
             return
-        self._responder.tick(now)
+        try:
+            self._responder.tick(now)
+        except Exception as error:  # noqa: BLE001 - whatever it is, others are served
+            self._break_down_somebody(error)
         self._pump()
         self._next_tick = self._responder.due()
         for client in self._clients.values():
@@ -187,7 +197,7 @@ class Loop:
         self._doorkeepers.pop(client.name, None)
         self._selector.unregister(client.stream)
         client.close()
-        self._responder.end(client.name)
+        self._end(client.name)
         self._pump()
         if self._listener not in self._selector.get_map():
             self._selector.register(self._listener, selectors.EVENT_READ)
@@ -195,7 +205,10 @@ class Loop:
     def _obey(self) -> None:
         """Do what the operator wants."""
         for event in self.orders.taken(self._client_from):
-            self._responder.take(event)
+            try:
+                self._responder.take(event)
+            except Exception as error:  # noqa: BLE001 - as above
+                self._break_down_somebody(error)
             self._pump()
 
     def _client_from(self, port: int) -> str | None:
@@ -230,13 +243,14 @@ class Loop:
 
     def _refuse(self, client: ClientConnection, code: int, explanation: str) -> None:
         """Close because of something that the model knows nothing of."""
-        self._responder.end(client.name)
+        self._end(client.name)
         self._emit(closing(client.name, code, explanation))
         client.hang_up()
 
     # --------------------------------------------------------------------------------------- what we say
 
     def _take(self, client: ClientConnection, event: TraceEvent) -> None:
+        self._latest = client.name
         try:
             self._responder.take(event)
         except Exception as error:
@@ -251,6 +265,9 @@ class Loop:
                 frames = self._responder.next_outputs(self._is_congested, self._is_busy)
             except ModelDefect as error:
                 self._break_down(error.connection, str(error))
+                continue
+            except Exception as error:  # noqa: BLE001 - as above
+                self._break_down_somebody(error)
                 continue
             if frames is None:
                 self._unfinished = False
@@ -294,10 +311,36 @@ class Loop:
     def _break_down(self, name: str, reason: str) -> None:
         """A defect of ours ends the connection that met it, as RabbitMQ does it, and is told at the end."""
         self.failures.append(reason)
-        self._responder.end(name)
+        self._end(name)
         self._emit(closing(name, 541, "internal error"))
+
+    def _break_down_somebody(self, error: Exception) -> None:
+        """The same where nothing says whose input the model broke down over: at first it is taken to be the latest."""
+        logger.error("the model broke down", exc_info=error)
+        served = [each.name for each in self._clients.values() if each.phase in (Phase.OPEN, Phase.HANDSHAKE)]
+        reason = f"the model broke down: {_described(error)}"
+        if served:
+            self._break_down(self._latest if self._latest in served else served[0], reason)
+        else:
+            self.failures.append(f"{reason}; it begins anew, without queues and messages")
+            self._responder.begin_anew()
+
+    def _end(self, name: str) -> None:
+        """The model has the connection end."""
+        try:
+            self._responder.end(name)
+        except Exception as error:
+            logger.exception("the model broke down over the end of %s", name)
+            self.failures.append(f"the model broke down over the end of a connection: {_described(error)}")
+
+    def _guarded(self, client: ClientConnection, step: Callable[[], None]) -> None:
+        """What is raised over a client ends its connection, and no other."""
+        try:
+            step()
+        except Exception as error:
+            logger.exception("the embedded broker broke down over %s", client.name)
+            self._break_down(client.name, f"the embedded broker broke down: {_described(error)}")
 
 
 def _described(error: Exception) -> str:
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return line_of(error).removeprefix(WORDS)

@@ -19,6 +19,7 @@ from amqpspec.targets.clock import COMMON, Clock
 from amqpspec.targets.embedded.handshake import DEFAULT_ACCESS, Access
 from amqpspec.targets.embedded.hooks import Fault, Proceed, ProceedTimeout
 from amqpspec.targets.embedded.served_broker import ServedBroker
+from amqpspec.targets.suite_error import WORDS, line_of
 
 
 class ModelDefect(Exception):
@@ -37,7 +38,13 @@ class Responder:
     ) -> None:
         self._fault = fault
         self._clock = clock
-        self._broker = (fault.broker_type if fault else ServedBroker)(dialect, access.vhost, access.user)
+        self._dialect, self._access = dialect, access
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """As when the broker was started: nothing is there."""
+        made = self._fault.broker_type if self._fault else ServedBroker
+        self._broker = made(self._dialect, self._access.vhost, self._access.user)
         self._process: Proceed = partial(process, self._broker)
         #: when `tick` has something to do; None: that may have changed
         self._due: float | None = None
@@ -108,13 +115,23 @@ class Responder:
             break
         else:
             return None
+        try:
+            return self._sent(event)
+        except ModelDefect:
+            raise
+        except Exception as error:
+            what = f"the model broke down over its own {event.name}: {line_of(error).removeprefix(WORDS)}"
+            raise ModelDefect(what, event.connection) from error
+
+    def _sent(self, event: TraceEvent) -> Iterable[TraceEvent]:
+        """Raises `ModelDefect`."""
         mismatches = observe(self._broker, event)
         if mismatches:
             details = ", ".join(mismatch.detail for mismatch in mismatches)
             raise ModelDefect(f"the model does not accept its own {event}: {details}", event.connection)
         fault = self._fault
         if fault is not None and fault.output_hook is not None and event.name in fault.methods:
-            return fault.output_hook(self._broker, event)
+            return list(fault.output_hook(self._broker, event))
         return (event,)
 
     def _is_taken(self, confirm: TraceEvent) -> bool:
@@ -129,5 +146,7 @@ class Responder:
     def end(self, connection: str) -> None:
         """The TCP connection is over: its channels end, and nothing of it is kept."""
         if connection in self._broker.connections:
-            self.take(SocketEvent(connection, 0, "socket.abort", {}, sent=True))
-            self._broker.forget_connection(connection)
+            try:
+                self.take(SocketEvent(connection, 0, "socket.abort", {}, sent=True))
+            finally:
+                self._broker.forget_connection(connection)

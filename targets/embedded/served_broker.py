@@ -45,7 +45,12 @@ class ServedBroker(Broker):
         consumer.queue.still_counted = 0
 
     def forget_connection(self, name: str) -> None:
-        """Drop what the model keeps of a connection that is over."""
+        """Drop what the model keeps of a connection that is over, also where the model broke down over its end."""
+        for queue in self.queues.values():
+            for consumer in [each for each in queue.consumers if each.channel[0] == name]:
+                queue.consumers.remove(consumer)
+                if queue.active.consumer is consumer:
+                    queue.active.consumer = None
         self.connections.pop(name, None)
         for key in [key for key in self.channels if key[0] == name]:
             del self.channels[key]

@@ -28,6 +28,7 @@ from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.clock import FastForwardClock
 from amqpspec.targets.errors import TargetError
+from tests.planted import WHAT, BreakingClient
 
 DESCRIPTION = TargetDescription("embedded", "amqpspec", "0", "rabbitmq-4.3")
 
@@ -201,3 +202,33 @@ def test_nothing_is_loaded_where_there_can_be_no_workers(daemon: bool, monkeypat
     monkeypatch.setattr(multiprocessing, "current_process", lambda: SimpleNamespace(daemon=daemon))
     begin_loading()
     assert bool(begun) is not daemon
+
+
+def test_an_error_of_the_suite_in_a_worker_costs_one_sequence(place: Place) -> None:
+    breaking = replace(place, target=replace(place.target, driver=BreakingClient))
+    asked = [
+        sequence("one", "a.1 queue.declare q"),
+        sequence("two", "a.1 queue.declare q", "a.1 basic.recover", "a.1 queue.purge q"),
+        sequence("three", "a.1 queue.declare q"),
+    ]
+    with SeveralProcesses(breaking, RunOptions(jobs=2), lambda: False) as workers:
+        judged = {each.sequence.name: each.judgement for each in workers.carried_out(asked)}
+    assert [judged[name].verdict for name in ("one", "two", "three")] == [
+        Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.PASS,
+    ]  # fmt: skip
+    error = judged["two"].suite_error
+    assert error is not None and WHAT in error and "planted.py:" in error
+
+
+def test_a_worker_that_cannot_begin_says_why(place: Place) -> None:
+    """What it is given cannot be used, so that each sequence of it is undecided."""
+    with SeveralProcesses(place, RunOptions(jobs=1, pace=None), lambda: False) as workers:  # type: ignore[arg-type]
+        (outcome,) = workers.carried_out([sequence("one", "a.1 queue.declare q")])
+    assert outcome.judgement.suite_error is not None and outcome.judgement.verdict is Verdict.INCONCLUSIVE
+
+
+def test_what_cannot_be_sent_back_costs_its_sequence(place: Place) -> None:
+    with SeveralProcesses(place, RunOptions(jobs=1), lambda: False) as workers:
+        unsendable = replace(sequence("one", "a.1 queue.declare q"), repeats=lambda: None)  # type: ignore[arg-type]
+        outcomes = list(workers.carried_out([unsendable, sequence("two", "a.1 queue.declare q")]))
+    assert [each.judgement.verdict for each in outcomes] == [Verdict.INCONCLUSIVE, Verdict.PASS]

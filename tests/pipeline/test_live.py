@@ -18,9 +18,11 @@ from amqpspec import EmbeddedBroker
 from amqpspec.command_line import main
 from amqpspec.conformance.traces.trace import read_trace
 from amqpspec.conformance.traces.trace_row import row_line
+from amqpspec.model.open_world.judge import OpenJudge
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.pipeline import live
 from amqpspec.pipeline.judging.live_state import LiveState, load, save
-from amqpspec.pipeline.live import in_order
+from amqpspec.pipeline.live import Line, in_order
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.table import check_in_process, judge_traces
 from tests.patience import patience
@@ -157,6 +159,39 @@ def test_a_worker_writes_nowhere_where_nothing_is_seen(recorded: Path, tmp_path:
     with pytest.raises(StoreError, match=r"0-0\.pickle: what the batch before left is missing"):
         live._judge_share(tmp_path / "out", 0, 1, [str(recorded)])
     assert [each.name for each in (tmp_path / "out").iterdir()] == ["batches"]
+
+
+def test_an_error_of_the_suite_costs_one_connection(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = OpenJudge.event
+    broken: list[OpenJudge] = []
+
+    def breaking(self: OpenJudge, seen: TraceEvent) -> None:
+        if seen.name == "basic.qos" and not broken:
+            broken.append(self)
+            raise KeyError("planted")
+        event(self, seen)
+
+    monkeypatch.setattr(OpenJudge, "event", breaking)
+    lines: list[Line] = []
+    for task in range(live.TASKS):
+        lines += live._judge_share(tmp_path / "out", task, 0, [str(recorded)])
+    (error,) = [line.text for line in lines if line.is_error]
+    assert "the suite erred: KeyError: 'planted'" in error
+    rows = [row for file in (tmp_path / "out/judgements").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
+    erring = {row["sequence"] for row in rows if "planted" in (row["ended_by"] or "")}
+    assert len(erring) == 1 and f" in {min(erring)} of " in error
+    assert {name for name, _ in judged(tmp_path / "out")} - erring == {row["sequence"] for row in rows} - erring
+
+
+@pytest.mark.parametrize("kinds, code", [("e", 4), ("ef", 1), ("eu", 5), ("", 0)])
+def test_it_ends_with_1_for_failures_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kinds: str, code: int
+) -> None:
+    of_kind = {"e": Line("e", False, True), "f": Line("f", True), "u": Line("u", False)}
+    monkeypatch.setattr(live, "live", lambda *given, **_: given[3](1, [of_kind[kind] for kind in kinds]))
+    assert main(["pipeline", "live", str(tmp_path), "--out", str(tmp_path / "out")]) == code
 
 
 #: One file in each batch, so that there are many moments at which it can be killed.

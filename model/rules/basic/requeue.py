@@ -99,7 +99,7 @@ from amqpspec.model.rules.common.steps import Step
 #: These messages are in the queue again, from that channel. The last ones were on their way to consumers before.
 given_back: Step[Broker, Queue, Sequence[Message], ChannelKey, Collection[Message]] = Step()
 #: The message came back to the queue, from that channel, over the delivery limit; the queue has dropped it.
-dropped_at_limit: Step[Broker, Queue, Message, ChannelKey] = Step()
+dropped_at_limit: Step[Broker, Queue, Message, ChannelKey | None] = Step()
 
 #: Another client, for which the delivery had timed out, has settled it: that is no reason for it not to come back.
 SETTLED_LATE = "TIMEOUT-019"

@@ -205,6 +205,6 @@ def drop_over_limit(broker: Broker, event: DeliveryLimitExcess) -> None:
     queue, message = found
     broker.take(queue, queue.messages.index(message))
     broker.note_gone(queue, message, "QUORUM-003")
-    holder = message.via if message.via in broker.channels else next(iter(broker.channels))
+    holder = message.via if message.via in broker.channels else next(iter(broker.channels), None)
     dropped_at_limit(broker, queue, message, holder)
     broker.refresh(queue)

@@ -79,6 +79,7 @@ from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import MASK, HeaderEvent, Method, RawFrame, SocketEvent, Table, TraceEvent
 from amqpspec.model.protocol.patterns import OneOf
 from amqpspec.model.rules.connection.closing import fail_channel_zero
+from amqpspec.model.rules.connection.ending import abandon_connection
 from amqpspec.model.rules.connection.handshake_content import (
     ANY_HEADER,
     HEADER_0_9,
@@ -105,7 +106,10 @@ def connect(broker: Broker, event: SocketEvent) -> None:
 
     Its argument `assumed` says that it is not in the trace, and that credentials are not either.
     """
-    if event.connection in broker.connections:
+    before = broker.connections.get(event.connection)
+    if before is not None:
+        if before.state is ConnectionState.OPEN:
+            abandon_connection(broker, before)  # a recording that does not show its end
         for key in [key for key in broker.channels if key[0] == event.connection]:
             del broker.channels[key]
             broker.debtors.pop(key, None)

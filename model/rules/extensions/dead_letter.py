@@ -91,7 +91,7 @@ def discard_message(broker: Broker, queue: Queue, message: Message, holder: Chan
     _dead_letter(broker, queue, message, holder, REJECTED)
 
 
-def dead_letter_at_limit(broker: Broker, queue: Queue, message: Message, holder: ChannelKey) -> None:
+def dead_letter_at_limit(broker: Broker, queue: Queue, message: Message, holder: ChannelKey | None) -> None:
     """The message came back more often than its queue bears (QUORUM-003)."""
     _dead_letter(broker, queue, message, holder, DELIVERY_LIMIT)
 

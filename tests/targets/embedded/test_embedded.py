@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 import amqpspec.targets.embedded.connection as embedded_connection
+import amqpspec.targets.embedded.responder as embedded_responder
 from amqpspec.model.broker.queues import Message
 from amqpspec.model.promises.dialects import DIALECTS, dialect_of
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
-from amqpspec.model.protocol.methods import MASK, Content, Method, event_of
+from amqpspec.model.protocol.methods import MASK, Content, Method, TraceEvent, event_of
 from amqpspec.model.rules.table import RULES
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker, EmbeddedBrokerFailure
@@ -537,6 +538,62 @@ class TestItsOwnLife:
             hurt.opened().send("basic.qos", 1)
             assert hurt.expect("connection.close").arguments["reply_code"] == 541
             well.opened().call("queue.declare", "queue.declare-ok", queue="q")
+
+    @pytest.mark.parametrize("place", ["observe", "permitted", "all_come_about", "expire_punctually"])
+    def test_wherever_the_model_breaks_down_others_are_served(
+        self, monkeypatch: pytest.MonkeyPatch, place: str
+    ) -> None:
+        """Once, and then no more: while a frame is made, over the choice of the next one, and as time passes."""
+        planted = threading.Event()
+        sound = getattr(embedded_responder, place)
+
+        def broken(*given: Any, **named: Any) -> Any:
+            if planted.is_set():
+                planted.clear()
+                raise KeyError("planted")
+            return sound(*given, **named)
+
+        monkeypatch.setattr(embedded_responder, place, broken)
+        with (
+            pytest.raises(EmbeddedBrokerFailure, match=r"broke down.*KeyError: 'planted'"),
+            EmbeddedBroker() as broker,
+            RawClient(broker.address) as well,
+            RawClient(broker.address) as hurt,
+        ):
+            well.opened()
+            hurt.opened()
+            well.call("queue.declare", "queue.declare-ok", queue="q", arguments={"x-expires": 60_000})
+            planted.set()
+            if place == "expire_punctually":
+                hurt.call("queue.declare", "queue.declare-ok", queue="short", arguments={"x-expires": 1})
+            else:
+                hurt.send("queue.declare", 1, queue="other")
+            assert hurt.expect("connection.close").arguments["reply_code"] == 541
+            well.call("queue.declare", "queue.declare-ok", queue="q", passive=True)
+
+    def test_the_end_of_a_connection_that_breaks_down_leaves_nothing_of_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(EmbeddedBrokerFailure, match="over the end of a connection"), EmbeddedBroker() as broker:
+            with RawClient(broker.address) as gone:
+                gone.opened()
+                gone.call("queue.declare", "queue.declare-ok", queue="q")
+                gone.call("basic.consume", "basic.consume-ok", queue="q", consumer_tag="t")
+                take = broker._responder.take
+                ended = threading.Event()
+
+                def broken(event: TraceEvent) -> None:
+                    if event.name == "socket.abort" and not ended.is_set():
+                        ended.set()
+                        raise KeyError("planted")
+                    take(event)
+
+                monkeypatch.setattr(broker._responder, "take", broken)
+            assert ended.wait(PATIENCE)
+            with RawClient(broker.address) as client:
+                client.opened()
+                client.send("basic.publish", 1, Content({}, b"m"), routing_key="q")
+                client.call("basic.get", "basic.get-ok", queue="q", no_ack=True)
 
     def test_a_frame_that_cannot_be_encoded_is_a_defect_as_well(self) -> None:
         with (

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from amqpspec.model.broker.internal_events import DeliveryLimitExcess
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.rules.basic.unseen import drop_over_limit
 from tests.model.judging.test_acceptor import Conversation
 
 
@@ -180,3 +182,16 @@ def test_who_becomes_active_where_nobody_was_may_end_before_anybody_sees_it(
     )  # fmt: skip
     defects = [failure.defect for failure in talk.rest().acceptor.failures]
     assert defects == ["return-activates-nobody", *further]
+
+
+def test_what_is_given_up_needs_no_channel() -> None:
+    explanations = torn(Conversation(), 1).rest().acceptor.explanations
+    broker, event = next(
+        (each.broker, event)
+        for each in explanations
+        for event in (*each.broker.internal_events, *each.pending)
+        if isinstance(event, DeliveryLimitExcess)
+    )
+    broker.channels.clear()  # the connections that are left have opened none
+    drop_over_limit(broker, event)
+    assert not broker.queues["q"].messages

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.model.promises.verdict import Verdict
+from tests.handshakes import opening
 from tests.model.judging.test_acceptor import Conversation
 
 LOCKED = (
@@ -100,3 +101,15 @@ def test_nothing_else_may_become_of_it() -> None:
     text = "CHANNEL_ERROR - second 'channel.open' seen"
     both.see("a", "connection.close", reply_code=504, reply_text=text, class_id=20, method_id=10)
     assert both.acceptor.verdict is Verdict.FAIL
+
+
+def test_a_connection_whose_end_was_not_recorded_is_gone_when_its_name_is_used_again() -> None:
+    talk = Conversation().send("b.1 queue.declare q")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    for event in opening("a"):
+        (talk.acceptor.sent if event.sent else talk.acceptor.received)(event)
+    talk.rest().send("b.1 basic.publish q body=m").rest()
+    talk.send("b.1 queue.declare q passive")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0).rest()
+    assert talk.acceptor.verdict is Verdict.PASS, talk.acceptor.failures

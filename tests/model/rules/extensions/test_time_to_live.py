@@ -157,3 +157,33 @@ def test_what_comes_back_too_late_and_is_too_much_goes_by_what_its_queue_looks_a
     timed.send(3.5, "a.1 basic.nack 1 requeue").count(3.6, 1)
     assert timed.blamed == ""
     assert timed.acceptor.broker.queues["q"].gone[-1].reason == requirement
+
+
+def test_a_get_does_not_expire_what_came_after_it() -> None:
+    """What expires behind the message that is got goes with it; nothing does of what crossed the get."""
+    timed = Timed("", "expiration=0", "expiration=0")
+    acceptor = timed.acceptor
+    acceptor.sent(event_of("a", 2, "channel.open", {}, sent=True, time=1.2))
+    acceptor.received(Method("a", 2, "channel.open-ok", {}, sent=False, time=1.21))
+    acceptor.sent(event_of("a", 2, "confirm.select", {}, sent=True, time=1.22))
+    acceptor.received(Method("a", 2, "confirm.select-ok", {}, sent=False, time=1.23))
+    acceptor.quiescent()
+    timed.send(1.30, "a.2 basic.publish q body=m4").send(1.31, "a.2 basic.publish q body=m5")
+    timed.send(1.32, "a.1 basic.get q")
+    acceptor.received(Method("a", 2, "basic.ack", {"delivery_tag": 2, "multiple": True}, sent=False, time=1.325))
+
+    def got(tag: int, body: bytes, count: int, time: float) -> None:
+        arguments = {
+            "delivery_tag": tag, "redelivered": False, "exchange": "", "routing_key": "q", "message_count": count,
+        }  # fmt: skip
+        acceptor.received(Method("a", 1, "basic.get-ok", arguments, sent=False, content=Content({}, body), time=time))
+
+    got(1, b"m1", 0, 1.33)  # m2 and m3 went with it, and m4 and m5 had not come
+    acceptor.quiescent()
+    timed.send(1.4, "a.1 basic.get q")
+    got(2, b"m4", 1, 1.41)
+    acceptor.quiescent()
+    assert timed.blamed == ""
+    timed.send(1.5, "a.1 basic.get q")
+    got(3, b"m2", 0, 1.51)
+    assert timed.blamed != "", "it went with m1"

@@ -1,0 +1,1 @@
+"""Recordings of the corpus with something wrong in them, which the judge must survive (`python -m tests.fuzz`)."""
