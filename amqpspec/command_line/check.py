@@ -23,6 +23,7 @@ from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence, version_of
+from amqpspec.reports.output_file import output_file
 from amqpspec.reports.text import plural, visible
 
 if TYPE_CHECKING:
@@ -43,7 +44,11 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     table = _judged(options, unreadable)
     if table.sequences or table.repeats:
         if options.out:
-            write_table(table, options.out)
+            try:
+                with output_file(options.out) as unfinished:
+                    write_table(table, unfinished)
+            except OSError as error:
+                raise UsageError(f"{options.out}: cannot be written: {error.strerror or error}") from None
         _print(table, options, console)
     elif not unreadable:
         raise TraceError(f"{', '.join(map(str, options.traces))}: no sequence in it, so nothing was judged")

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TRACE_UNREADABLE
+from amqpspec.command_line.output_files import require_writable
+from amqpspec.command_line.run_directory import make_directory
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.interruption import Terminated
 from amqpspec.conformance.recording.capture import PORT, CaptureOptions
@@ -107,6 +109,9 @@ def _table(options: argparse.Namespace, console: Console) -> int:
         import_module("pyspark")
     from amqpspec.pipeline.table_command import make_table
 
+    if options.out is not None:
+        make_directory(options.out.absolute().parent)
+        require_writable(options.out)
     make_table(options, console)
     return CONFORMS
 
@@ -158,6 +163,8 @@ def _page(options: argparse.Namespace, console: Console) -> int:
         import_module("pyspark")
     from amqpspec.pipeline.page_command import make_page
 
+    make_directory(options.out.absolute().parent)
+    require_writable(options.out)
     make_page(options.store, options.spark, options.out)
     console.print(Text(f"{options.out}"))
     return CONFORMS

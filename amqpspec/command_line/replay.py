@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
-from amqpspec.command_line.output_files import require_writable
+from amqpspec.command_line.output_files import require_place_of_trace
 from amqpspec.command_line.run_directory import held, make_directory
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
@@ -38,7 +38,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     files = read_command_file(options.file)
     if options.out:
         make_directory(options.out)
-        require_writable(options.out / "trace.jsonl")
+        require_place_of_trace(options.out / "trace.jsonl")
         if (options.out / REPORT).exists():
             raise UsageError(f"{options.out}: holds a run, whose trace would be lost; give replay another directory")
     shown = _Shown(None if options.quiet else console)

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from amqpspec.command_line.exit_codes import INTERRUPTED, TERMINATED
 from amqpspec.command_line.options import DEFAULT_SEQUENCES, available_processors, random_seed
-from amqpspec.command_line.output_files import require_apart, require_writable, write
+from amqpspec.command_line.output_files import require_apart, require_place_of_trace, require_writable, write
 from amqpspec.command_line.run_directory import held, make_directory
 from amqpspec.command_line.run_outputs import print_result, write_reports
 from amqpspec.command_line.several_targets import run_each
@@ -47,6 +47,7 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import select
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure
+from amqpspec.reports.output_file import remove_former
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
 
 
@@ -75,10 +76,12 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
             options.markdown, options.badge, options.parquet,
         ) if path is not None
     ]  # fmt: skip
-    written = [options.out / "trace.jsonl", *reports, *filter(None, [options.write_deviations])]
+    trace_file = options.out / "trace.jsonl"
+    written = [*reports, *filter(None, [options.write_deviations])]
+    require_place_of_trace(trace_file)
     for path in written:
         require_writable(path)
-    require_apart([*written, *filter(None, [options.deviations])], may_be_alike=options.write_deviations)
+    require_apart([trace_file, *written, *filter(None, [options.deviations])], may_be_alike=options.write_deviations)
     if options.write_deviations and not options.deviations and _has_text(options.write_deviations):
         what = "is there already, and would lose its reasons; give it by --deviations as well"
         raise UsageError(f"--write-deviations {options.write_deviations}: {what}")
@@ -101,7 +104,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         stack.enter_context(_kept_for_later(finished, broken))
         stack.enter_context(held(options.out))
         for path in reports:
-            path.unlink(missing_ok=True)  # what a run before has written says nothing of this one
+            remove_former(path)  # what a run before has written says nothing of this one
         if wanted.jobs > 1:
             begin_loading()
         started = stack.enter_context(StartedTarget(options, apart=wanted.jobs > 1))

@@ -14,6 +14,7 @@ from amqpspec.command_line.output_files import add_to_job_summary, write
 from amqpspec.conformance.traces.trace import TraceError, jsonl_to_parquet
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.promises.registry import requirements
+from amqpspec.reports.output_file import output_file
 
 
 def write_reports(result: RunResult, options: argparse.Namespace, ended_with: int | None) -> None:
@@ -37,7 +38,8 @@ def write_reports(result: RunResult, options: argparse.Namespace, ended_with: in
         write(options.badge, render_badge(result))
     if options.parquet:
         try:
-            jsonl_to_parquet(options.out / "trace.jsonl", options.parquet)
+            with output_file(options.parquet) as unfinished:
+                jsonl_to_parquet(options.out / "trace.jsonl", unfinished)
         except (TraceError, OSError) as error:
             print(f"amqpspec: {options.parquet} was left out: {error}", file=sys.stderr)
     if options.adds_to_job_summary:
