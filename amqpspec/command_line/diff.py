@@ -15,7 +15,7 @@ from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, T
 from amqpspec.command_line.options import DEFAULT_SEQUENCES, random_seed, run_options
 from amqpspec.command_line.output_files import add_to_job_summary, require_none_of, require_writable, write
 from amqpspec.command_line.usage import UsageError
-from amqpspec.conformance.upgrade import Difference, Upgrade, nothing_compared, upgrade
+from amqpspec.conformance.upgrade import Difference, Kind, Upgrade, nothing_compared, upgrade
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.conformance.version import tool_version
 from amqpspec.reports.stored_run import REPORT, StoredRun, read_run
@@ -110,13 +110,16 @@ def _carried_out(
 
 
 def _shrunk(found: Upgrade, second: StoredRun) -> Upgrade:
-    """With the commands that the run of the second target has shrunk, if it was judged by the first one's dialect."""
+    """With the commands that the run of the second target has shrunk, if it was judged by the first one's dialect.
+
+    Fewer commands may show a documented change where more of them break a promise, so that those stay as they are.
+    """
     if second.dialect != found.one.dialect:
         return found
 
     def short(each: Difference) -> Difference:
         stored = second.failures.get(each.failure.identity)
-        if stored is None or not 0 < len(stored.commands) < len(each.commands):
+        if each.kind is not Kind.AS_DOCUMENTED or stored is None or not 0 < len(stored.commands) < len(each.commands):
             return each
         failure = replace(each.failure, command=stored.command, allowed=stored.allowed, observed=stored.observed)
         return replace(each, failure=failure, commands=stored.commands)

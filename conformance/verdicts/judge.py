@@ -48,6 +48,9 @@ class SequenceJudge:
         self._in_flight: str | None = None
         #: the client's last frame on a channel asks for the numbers of a queue
         self._asks_for_numbers = False
+        #: queues whose numbers were asked for since the command: of others silence says nothing, as where a session has
+        #: waited for what another dialect owes
+        self._asked: set[str] = set()
         #: how often requirements had made a difference before the command that is being carried out
         self._before: Mapping[str, int] = {}
         #: connections whose beginning was recorded
@@ -65,6 +68,7 @@ class SequenceJudge:
     def command(self, text: str) -> None:
         if not self.acceptor.finished:
             self._before = dict(self.acceptor.exercised)
+        self._asked.clear()
         self.acceptor.command = text
         # `a.1 basic.ack 1 &`: the frame of that method is not waited for
         self._in_flight = text.split(" ", 2)[1] if text.endswith(" &") else None
@@ -76,6 +80,8 @@ class SequenceJudge:
         if event.sent:
             if event.channel:
                 self._asks_for_numbers = event.name == "queue.declare"
+                if event.name in ("queue.declare", "basic.get"):
+                    self._asked.add(event.arguments.get("queue", ""))
             self.acceptor.overlapping = event.name == self._in_flight
             self.acceptor.sent(event)
         else:
@@ -99,7 +105,7 @@ class SequenceJudge:
             self.acceptor.barrier(False)
         else:
             # who waited for a frame that is not owed, by what is known today, has asked for no numbers
-            self.acceptor.overdue(prove=self._asks_for_numbers)
+            self.acceptor.overdue(self._asks_for_numbers, self._asked)
 
     def judgement(self, complete: bool = True) -> SequenceJudgement:
         """What was found so far; inconclusive at best when the sequence is not `complete`."""

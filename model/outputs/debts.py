@@ -48,6 +48,8 @@ class Debt:
     event: TraceEvent | None
     #: without a frame: what no count has told
     count: str = "messages ready"
+    #: without a frame: whose count
+    queue: str = ""
 
     shape = Shape.MISSING
 
@@ -67,10 +69,10 @@ def unproven(broker: Broker) -> Iterator[Debt]:
         if queue.unproven and not are_there:
             numbers = f"{len(queue.unproven)} of {len(queue.messages)}"
             expected = missed(queue, broker.latest) if any(each.deadline for each in queue.unproven) else None
-            yield Debt(expected or queue.reason, f"{numbers} ready messages of {queue.name}", None)
+            yield Debt(expected or queue.reason, f"{numbers} ready messages of {queue.name}", None, queue=queue.name)
         if queue.still_counted and queue.type is not QueueType.STREAM:  # which is asked by nobody: it counts none
             said = f"{queue.still_counted} consumers of {queue.name} are still counted"
-            yield Debt("QUEUE-001", said, None, "consumers gone")
+            yield Debt("QUEUE-001", said, None, "consumers gone", queue.name)
 
 
 def _requirement(broker: Broker, event: TraceEvent) -> str:

@@ -195,3 +195,19 @@ def test_a_row_that_cannot_be_judged_is_named(tmp_path: Path) -> None:
             del row["arguments"]["delivery_tag"]
     with pytest.raises(TraceError, match=r"'one' cannot be judged at its row basic\.get-ok: KeyError: 'delivery_tag'"):
         list(judge_all(rows))
+
+
+@pytest.mark.parametrize(("dialect", "also_asked", "verdict"), [
+    ("rabbitmq-4.3", False, Verdict.PASS), ("rabbitmq-4.3", True, Verdict.FAIL), ("rabbitmq-4.0", False, Verdict.FAIL),
+])  # fmt: skip
+def test_silence_of_a_queue_that_was_not_asked_says_nothing(dialect: str, also_asked: bool, verdict: Verdict) -> None:
+    """RabbitMQ 4.3.6, recorded by a session that looked where 4.0 has the message: in d. By 4.3 it may be in e."""
+    rows = list(read_trace(Path(__file__).with_name("asked-of-one-queue.jsonl")))
+    rows[0]["dialect"] = dialect
+    overdue = next(number for number, row in enumerate(rows) if row.get("mark") == "overdue")
+    if also_asked:
+        asked = [{**row, "arguments": {**row["arguments"], "queue": "e"}} for row in rows[overdue - 2 : overdue]]
+        rows[overdue:overdue] = asked  # type: ignore[assignment]
+    judgement = judge(rows)
+    assert judgement.verdict is verdict, judgement.reason
+    assert "QUORUM-003" in {each.requirement for each in judgement.failures} or verdict is Verdict.PASS
