@@ -33,6 +33,7 @@ from amqpspec.reports.overview import (
     sign_of,
     whole_lines,
 )
+from amqpspec.reports.readable_table import ReadableTable, name_column, number_column
 from amqpspec.reports.text import plural, visible
 
 STYLES: Mapping[Verdict, str] = {
@@ -151,16 +152,14 @@ def headline_text(result: RunResult) -> Text:
     return line.append(visible(f"  ({facts}{seed})"), style="dim")
 
 
-def sums_table(result: RunResult) -> Table:
+def sums_table(result: RunResult) -> ReadableTable:
     """How many requirements ended in each verdict: against the promise, and as known. Red is what fails the run."""
     styles = STYLES if result.fails else {**STYLES, Verdict.FAIL: ""}
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     sums = [("requirements", result.summary)]
     if result.defects:
         sums = [("the promise", result.summary), ("as known", result.summary_as_known)]
-    table.add_column("", no_wrap=True)
-    for verdict in VERDICTS:
-        table.add_column(f"{SIGNS[verdict]} {verdict}", justify="right", no_wrap=True)
+    columns = (number_column(f"{SIGNS[verdict]} {verdict}") for verdict in VERDICTS)
+    table = ReadableTable(name_column(""), *columns)
     for name, counts in sums:
         cells = [Text(str(counts[each]), style=styles[each] if counts[each] else "dim") for each in VERDICTS]
         table.add_row(name, *cells)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line.exit_codes import INCONCLUSIVE, TRACE_UNREADABLE
+from amqpspec.command_line.logins import complain
 from amqpspec.command_line.output_files import require_none_of, require_writable
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.recording.capture import is_capture
@@ -53,7 +53,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     elif not unreadable:
         raise TraceError(f"{', '.join(map(str, options.traces))}: no sequence in it, so nothing was judged")
     for error in unreadable:
-        print(f"amqpspec: {' '.join(str(error).split())}", file=sys.stderr)
+        complain(str(error))
     return TRACE_UNREADABLE if unreadable else table.exit_code
 
 

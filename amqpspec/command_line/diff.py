@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from amqpspec.command_line import run
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST
+from amqpspec.command_line.logins import complain, without_logins
 from amqpspec.command_line.options import DEFAULT_SEQUENCES, random_seed, run_options
 from amqpspec.command_line.output_files import add_to_job_summary, require_none_of, require_writable, write
 from amqpspec.command_line.usage import UsageError
@@ -100,11 +100,12 @@ def _carried_out(
     chosen = run_options([target, "--quiet", "--no-profile", *words])
     chosen.learns = chosen.adds_to_job_summary = False
     if not options.quiet:
-        console.print(Text(visible(f"{name}: {target if '://' not in target else 'the target'}"), style="dim"))
+        shown = without_logins(target) if "://" not in target else "the target"
+        console.print(Text(visible(f"{name}: {shown}"), style="dim"))
     code = run.execute(chosen, Console(quiet=True))
     result = read_run(out)
     if code == TARGET_LOST:
-        print(f"amqpspec: {' '.join(visible(result.lost).split())}", file=sys.stderr)
+        complain(visible(result.lost))
         return None
     return result
 

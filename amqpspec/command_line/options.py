@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from amqpspec.command_line.exit_codes import USAGE
+from amqpspec.command_line.logins import without_logins
 from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect
@@ -21,7 +22,7 @@ class Parser(argparse.ArgumentParser):
     """Errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"amqpspec: {message} (see {self.prog} --help)\n")
+        self.exit(USAGE, f"amqpspec: {without_logins(message)} (see {self.prog} --help)\n")
 
 
 #: What --dialect takes.
@@ -307,7 +308,10 @@ def _serve(parser: argparse.ArgumentParser) -> None:
 
 def _record(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--upstream", required=True, metavar="URL", help="the broker, amqp://host:port or amqps://host:port?cacertfile=…"
+        "--upstream",
+        required=True,
+        metavar="URL",
+        help="the broker, amqp://host:port or amqps://host:port?cacertfile=…",
     )
     parser.add_argument(
         "--listen", type=_place, default=("127.0.0.1", 5673), metavar="HOST:PORT",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from amqpspec.command_line.logins import complain
 from amqpspec.command_line.usage import UsageError
 from amqpspec.reports.output_file import append_text, is_regular, try_to_write, write_text
 from amqpspec.reports.stored_run import REPORT
@@ -59,7 +59,7 @@ def write(path: Path, text: str) -> None:
         path.parent.mkdir(exist_ok=True)
         write_text(path, text)
     except OSError as error:
-        print(f"amqpspec: {path} was left out: {error.strerror}", file=sys.stderr)
+        complain(f"{path} was left out: {error.strerror}")
 
 
 def must_write(path: Path, text: str) -> None:
@@ -78,4 +78,4 @@ def add_to_job_summary(markdown: str) -> None:
     try:
         append_text(Path(file), markdown)
     except OSError as error:
-        print(f"amqpspec: the job summary was left out: {file}: {error.strerror}", file=sys.stderr)
+        complain(f"the job summary was left out: {file}: {error.strerror}")

@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TRACE_UNREADABLE
+from amqpspec.command_line.logins import complain
 from amqpspec.command_line.output_files import require_writable
-from amqpspec.command_line.run_directory import make_directory
+from amqpspec.command_line.run_directory import make_directory, require_no_address
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.interruption import Terminated
 from amqpspec.conformance.recording.capture import PORT, CaptureOptions
@@ -22,12 +23,15 @@ from amqpspec.reports.text import plural, visible
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    with needed_for("for amqpspec pipeline"):
-        from amqpspec.pipeline.store.files import StoreError
-    if getattr(options, "spark", None):
-        with needed_for("for --spark", "spark"):
+    require_no_address(options.store)
+    is_spread = bool(getattr(options, "spark", None))
+    # the extra that brings both, where both are needed
+    with needed_for(f"for amqpspec pipeline {options.action}", "spark" if is_spread else None):
+        import_module("pyarrow")
+        if is_spread:
             import_module("pyspark")
     from amqpspec.pipeline.spark_session import PipelineError
+    from amqpspec.pipeline.store.files import StoreError
 
     try:
         return _ACTIONS[options.action](options, console)
@@ -105,8 +109,6 @@ def _status(options: argparse.Namespace, console: Console) -> int:
 
 
 def _table(options: argparse.Namespace, console: Console) -> int:
-    with needed_for("for amqpspec pipeline table", "spark"):
-        import_module("pyspark")
     from amqpspec.pipeline.table_command import make_table
 
     if options.out is not None:
@@ -131,15 +133,11 @@ def _conservation(options: argparse.Namespace, console: Console) -> int:
         console.print(Text(visible(line), style="red"), soft_wrap=True)
     for queue, why in sorted(found.undecided.items()):
         console.print(Text(visible(f"not decidable of {queue}: {why}"), style="yellow"), soft_wrap=True)
-    console.print(
-        Text(f"{plural(found.messages, 'message')}, {plural(found.queues, 'queue')}: {found.wrong:,} wrong")
-    )
+    console.print(Text(f"{plural(found.messages, 'message')}, {plural(found.queues, 'queue')}: {found.wrong:,} wrong"))
     return DEVIATES if found.violations else INCONCLUSIVE if found.undecided else CONFORMS
 
 
 def _live(options: argparse.Namespace, console: Console) -> int:
-    with needed_for("for amqpspec pipeline live", "spark"):
-        import_module("pyspark")
     from amqpspec.pipeline.live import Line, live
 
     codes = {CONFORMS}
@@ -159,8 +157,6 @@ def _live(options: argparse.Namespace, console: Console) -> int:
 
 
 def _page(options: argparse.Namespace, console: Console) -> int:
-    with needed_for("for amqpspec pipeline page", "spark"):
-        import_module("pyspark")
     from amqpspec.pipeline.page_command import make_page
 
     make_directory(options.out.absolute().parent)
@@ -184,7 +180,7 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
 
 def _tell(problems: Iterable[str]) -> None:
     for problem in problems:
-        print(f"amqpspec: {visible(problem)}", file=sys.stderr)
+        complain(visible(problem))
 
 
 def progress_of(console: Console, quiet: bool) -> Callable[[int, int], None] | None:

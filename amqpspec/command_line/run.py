@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import date
+from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
 
 from amqpspec.command_line.exit_codes import INTERRUPTED, TERMINATED
+from amqpspec.command_line.logins import complain
 from amqpspec.command_line.options import DEFAULT_SEQUENCES, available_processors, random_seed
 from amqpspec.command_line.output_files import require_apart, require_place_of_trace, require_writable, write
-from amqpspec.command_line.run_directory import held, make_directory
+from amqpspec.command_line.run_directory import held, make_directory, require_no_address
 from amqpspec.command_line.run_outputs import print_result, write_reports
 from amqpspec.command_line.several_targets import run_each
 from amqpspec.command_line.standard_output import heard_or_not
@@ -89,7 +91,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         _require_store(options.store)
     if options.parquet:
         with needed_for(f"to write {options.parquet}"):
-            import pyarrow  # noqa: F401
+            import_module("pyarrow")
     seed = random_seed() if options.seed is None else options.seed
     wanted = RunOptions(
         tuple(options.only), seed, sequences, options.steps, options.time_budget,
@@ -133,7 +135,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         except KeyboardInterrupt as error:
             interrupt = error
     if trace.lost is not None:
-        print(f"amqpspec: {trace.path} is not complete: {trace.lost}", file=sys.stderr)
+        complain(f"{trace.path} is not complete: {trace.lost}")
     if finished.result is None:
         raise interrupt or AssertionError("a run tells its result")
     result = _judged(_with_ladders(finished.result, options), listed, options)
@@ -141,14 +143,14 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
     if options.store:
         _add_to_store(options)
     if interrupt is not None:
-        print(f"amqpspec: what was found till then: {options.html or options.out / 'report.html'}", file=sys.stderr)
+        complain(f"what was found till then: {options.html or options.out / 'report.html'}")
         raise interrupt
     if broken:
         raise broken[0]
     with heard_or_not():
         print_result(result, options, console)
         for problem in result.problems:
-            print(f"amqpspec: {options.deviations}: {problem}", file=sys.stderr)
+            complain(f"{options.deviations}: {problem}")
         if options.update_deviations:
             print(update(listed, result, date.today()) or f"# {options.deviations} may stay as it is")
         sys.stdout.flush()
@@ -171,7 +173,7 @@ def _with_ladders(result: RunResult, options: argparse.Namespace) -> RunResult:
     try:
         return with_ladders(result, read_trace(options.out / "trace.jsonl"))
     except (TraceError, OSError) as error:
-        print(f"amqpspec: the frames of failures are left out: {error}", file=sys.stderr)
+        complain(f"the frames of failures are left out: {error}")
         return result
 
 
@@ -191,7 +193,7 @@ def _judged(result: RunResult, listed: Sequence[Deviation], options: argparse.Na
     if options.deviations and result.lost is None:
         result = with_problems(result, listed, date.today())
     if options.write_deviations and result.lost is not None:
-        print(f"amqpspec: {options.write_deviations} is as it was: the run is not complete", file=sys.stderr)
+        complain(f"{options.write_deviations} is as it was: the run is not complete")
     elif options.write_deviations:
         missing = deviations_of(result, date.today())
         kept = [each for each in listed if problem_of(each, result, date.today()) is None]
@@ -200,9 +202,7 @@ def _judged(result: RunResult, listed: Sequence[Deviation], options: argparse.Na
     return through(result, options.gate)
 
 
-def fails_the_run(
-    listed: Sequence[Deviation], target: TargetDescription, gate: Gate
-) -> Callable[[Failure], bool]:
+def fails_the_run(listed: Sequence[Deviation], target: TargetDescription, gate: Gate) -> Callable[[Failure], bool]:
     """Does a failure make the run fail? What ends a run early must: else the rest is left out, and nothing says so."""
     listed_as = excuses(listed, target)
 
@@ -224,9 +224,12 @@ def _has_text(path: Path) -> bool:
 
 def _require_store(folder: Path) -> None:
     """That nothing can be kept there is told before anything is run."""
+    require_no_address(folder)
     with needed_for("for --store"):
-        from amqpspec.pipeline.store.files import StoreError
-        from amqpspec.pipeline.store.store import create_store
+        import_module("pyarrow")
+    from amqpspec.pipeline.store.files import StoreError
+    from amqpspec.pipeline.store.store import create_store
+
     try:
         create_store(folder)
     except StoreError as error:
@@ -241,10 +244,10 @@ def _add_to_store(options: argparse.Namespace) -> None:
 
     try:
         problems = add_trace(open_store(options.store), options.out / "trace.jsonl").problems
-    except StoreError as error:
+    except (StoreError, UnicodeError) as error:
         problems = [str(error)]
     for problem in problems:
-        print(f"amqpspec: the trace is not in the store: {problem}", file=sys.stderr)
+        complain(f"the trace is not in the store: {problem}")
 
 
 def _exit_code_of(interrupt: KeyboardInterrupt) -> int:

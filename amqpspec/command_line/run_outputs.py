@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 
+from amqpspec.command_line.logins import complain
 from amqpspec.command_line.output_files import add_to_job_summary, write
 from amqpspec.conformance.traces.trace import TraceError, jsonl_to_parquet
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
@@ -40,8 +40,8 @@ def write_reports(result: RunResult, options: argparse.Namespace, ended_with: in
         try:
             with output_file(options.parquet) as unfinished:
                 jsonl_to_parquet(options.out / "trace.jsonl", unfinished)
-        except (TraceError, OSError) as error:
-            print(f"amqpspec: {options.parquet} was left out: {error}", file=sys.stderr)
+        except (TraceError, OSError, UnicodeError) as error:
+            complain(f"{options.parquet} was left out: {error}")
     if options.adds_to_job_summary:
         add_to_job_summary(render_summary(result))
     for former in (options.out / "failures").glob("[0-9][0-9]-*-[0-9]*.amqp"):

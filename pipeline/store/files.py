@@ -17,7 +17,7 @@ class StoreError(Exception):
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """`output_file`, which makes the directory, and raises `StoreError` where the operating system refuses something."""
+    """`output_file` that makes the directory. Raises `StoreError` where the operating system refuses something."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with output_file(path) as unfinished:

@@ -1,4 +1,4 @@
-"""What somebody asked for goes to where it was asked for: through links, into pipes and devices, and never over them."""
+"""A file goes to where it was asked for: through links, into pipes and devices, and never over them."""
 
 from __future__ import annotations
 
