@@ -52,8 +52,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         _print(table, options, console)
     elif not unreadable:
         raise TraceError(f"{', '.join(map(str, options.traces))}: no sequence in it, so nothing was judged")
-    for error in unreadable:
-        complain(str(error))
+    for each in unreadable:
+        complain(str(each))
     return TRACE_UNREADABLE if unreadable else table.exit_code
 
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from amqpspec.conformance.language.names import plain, plain_failure
 from amqpspec.conformance.traces.trace_row import OPEN, TraceError, TraceRow, row_event
-from amqpspec.conformance.verdicts.blame import NOT_FOLLOWED, blamed, error_of_the_suite
+from amqpspec.conformance.verdicts.blame import blamed, why_not_followed
 from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
+from amqpspec.conformance.verdicts.minor import is_harmless
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
 from amqpspec.model.defects.transitions import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
@@ -115,8 +116,11 @@ class SequenceJudge:
         dialect = acceptor.dialect
         wrongly = [each for each in acceptor.failures if blamed(each, dialect) is None]
         if wrongly:
-            reason = reason or plain(error_of_the_suite(wrongly[0], dialect))
-        if verdict is Verdict.FAIL and not failures:
+            reason = reason or plain(why_not_followed(wrongly[0]))
+        product = self._start.get("product") or ""
+        harmless_only = all(is_harmless(each, product, dialect.name) for each in failures)
+        if verdict is Verdict.FAIL and (not failures or (reason and harmless_only)):
+            # what fails nothing must not hide that the rest is not known
             verdict = Verdict.INCONCLUSIVE if reason else Verdict.PASS
         if not complete and verdict is Verdict.PASS:
             verdict, reason = Verdict.INCONCLUSIVE, "the trace ends in the middle of the sequence"
@@ -136,9 +140,9 @@ class SequenceJudge:
             measurements=tuple(acceptor.measurements),
             repeats=self._start.get("repeats"),
             version=judged_version(
-                self._start.get("product") or "", self._start.get("version") or "", self._start["dialect"]
+                product, self._start.get("version") or "", self._start["dialect"]
             ),
-            product=self._start.get("product") or "",
+            product=product,
             ended_by=self._ended_by(failures),
         )
 
@@ -155,8 +159,7 @@ class SequenceJudge:
             return None
         last = acceptor.failures[-1] if acceptor.failures else None
         if last is not None and blamed(last, acceptor.dialect) is None:
-            what = "what cannot be followed" if last.requirement in NOT_FOLLOWED else "an error of this suite"
-            return f"{what}, {plain_failure(last).identity}"
+            return f"what cannot be followed, {plain_failure(last).identity}"
         return plain_failure(failures[-1]).identity if failures else acceptor.reason or "a failure"
 
     def row(self, row: TraceRow) -> bool:
