@@ -105,7 +105,8 @@ class LiveDisplay:
         line.append(visible(f"  {severity}: {found.failure.shape}: {found.failure.observed}"), style="")
         known = is_as_known(found.failure, self._dialect, self._version)
         known_as = f"known defect {found.failure.defect}, " if known else ""
-        line.append(f"  {known_as}{strength_of(found.failure)}", style="dim")
+        again = ", not seen again" if found.not_seen_again else ""
+        line.append(f"  {known_as}{strength_of(found.failure)}{again}", style="dim")
         return line
 
     def _line(self) -> Text:
