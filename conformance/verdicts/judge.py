@@ -139,9 +139,7 @@ class SequenceJudge:
             refuted=tuple(sorted(acceptor.refuted)),
             measurements=tuple(acceptor.measurements),
             repeats=self._start.get("repeats"),
-            version=judged_version(
-                product, self._start.get("version") or "", self._start["dialect"]
-            ),
+            version=judged_version(product, self._start.get("version") or "", self._start["dialect"]),
             product=product,
             ended_by=self._ended_by(failures),
         )

@@ -93,12 +93,10 @@ def test_a_broker_that_is_well_is_not_said_to_be_lost(tmp_path: Path, capsys: py
 
 
 @pytest.mark.full
-def test_broker_j_ends_its_process(
-    broker_j: DockerBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_broker_j_ends_its_process(broker_j: DockerBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """9.2.1, of an unfinished message."""
     (tmp_path / "f.amqp").write_text(
-        "@rough\nz.1 channel.open\na.1 channel.open\na.1 basic.publish \"routing key\" unfinished &\n"
+        '@rough\nz.1 channel.open\na.1 channel.open\na.1 basic.publish "routing key" unfinished &\n'
         "a.1 frame.body body=Hello\nz.1 basic.qos 1\n"
     )
     assert main(["replay", str(tmp_path / "f.amqp"), "docker:amqpspec/broker-j:9.2"]) == 3

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from amqpspec.reports import output_file as module
 from amqpspec.reports.output_file import append_text, output_file, remove_former, try_to_write, write_text
 from tests.patience import patience
 
@@ -77,7 +76,7 @@ def test_a_file_that_cannot_be_replaced_is_written_over(tmp_path: Path, monkeypa
     def busy(*_: object) -> Path:
         raise OSError(16, "Device or resource busy")
 
-    monkeypatch.setattr(module.Path, "replace", busy)
+    monkeypatch.setattr(Path, "replace", busy)
     write_text(path, "after")
     assert path.read_text() == "after" and len(list(tmp_path.iterdir())) == 1
 
