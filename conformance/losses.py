@@ -124,7 +124,7 @@ class Losses:
                 sequence.name if sequence else "",
                 tuple(map(str, commands)),
                 reproducer(commands, failure) if commands else "",
-                rate=(1, 1) if sequence else (0, 1),
+                rate=(1, 1) if sequence else (0, 1) if is_tried else None,
             ),
         )
         return failure

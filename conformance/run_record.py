@@ -25,7 +25,6 @@ from amqpspec.conformance.verdicts.silent_ends import silent_ends
 from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
-from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.clock import FastForwardClock
 from amqpspec.targets.suite_error import line_of
@@ -161,7 +160,7 @@ class RunRecord:
             seed=self._options.seed,
             mode=self._options.pace().mode,
             requirements=tuple(self.losses.verdict() if each.id == SERVES_ON else each for each in said),
-            failures=tuple(sorted(failures, key=lambda found: rank(found.failure))),
+            failures=tuple(sorted(failures, key=lambda found: found.order)),
             sequences=self.tally.sequences,
             frames=self.tally.frames,
             undecided=tuple(self.tally.undecided),

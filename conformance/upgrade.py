@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 @dataclass(slots=True)
 class Difference:
-    """One thing that an application would notice, by its identity."""
+    """One thing that an application would notice, by its identity and what it is."""
 
     failure: Failure
     kind: Kind
@@ -87,8 +87,8 @@ def upgrade(one: Path, other: Path) -> Upgrade:
     before, after = ({name: each for name, each in judged.items() if name in names} for judged in (before, after))
     was = {failure.identity for each in before.values() for failure in each.failures}
     now = {failure.identity for each in after.values() for failure in each.failures}
-    noticed: dict[str, Difference] = {}
-    gone: dict[str, Difference] = {}
+    noticed: dict[tuple[str, Kind], Difference] = {}
+    gone: dict[tuple[str, Kind], Difference] = {}
     for name, judgement in after.items():
         for failure in judgement.failures:
             if failure.identity not in was:
@@ -175,16 +175,12 @@ def _kind(failure: Failure, own: SequenceJudgement) -> Kind:
     return Kind.KNOWN if known else Kind.BROKEN
 
 
-#: The worse one stands for a difference that is both.
-_RANK = (Kind.BROKEN, Kind.KNOWN, Kind.AS_DOCUMENTED)
-
-
 def _note(
-    noted: dict[str, Difference], name: str, failure: Failure, kind: Kind, commands: tuple[str, ...]
+    noted: dict[tuple[str, Kind], Difference], name: str, failure: Failure, kind: Kind, commands: tuple[str, ...]
 ) -> None:
+    """The same failure may be documented in one sequence and break a promise in another: its commands show which."""
     until = commands.index(failure.command) + 1 if failure.command in commands else len(commands)
-    difference = noted.setdefault(failure.identity, Difference(failure, kind, commands[:until]))
+    difference = noted.setdefault((failure.identity, kind), Difference(failure, kind, commands[:until]))
     difference.sequences.append(name)
-    difference.kind = min(difference.kind, kind, key=_RANK.index)
     if until < len(difference.commands):
         difference.failure, difference.commands = failure, commands[:until]

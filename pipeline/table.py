@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rich.table import Table
 from rich.text import Text
 
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, sequences
@@ -38,6 +37,7 @@ from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.reports.accuracy import Accuracy, added_up
+from amqpspec.reports.readable_table import ReadableTable, number_column, text_column
 from amqpspec.reports.text import visible
 
 PASS = str(Verdict.PASS)
@@ -256,14 +256,10 @@ def check_in_process(
     return compliance_table(tally)
 
 
-def table_view(table: ComplianceTable) -> Table:
+def table_view(table: ComplianceTable) -> ReadableTable:
     """The rows for a terminal."""
-    view = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("requirement", "target", "dialect", "verdict", "as known"):
-        view.add_column(name, overflow="fold")
-    view.add_column("sequences", justify="right")
-    view.add_column("exercised", justify="right")
-    view.add_column("reason", overflow="fold")
+    names = map(text_column, ("requirement", "target", "dialect", "verdict", "as known"))
+    view = ReadableTable(*names, number_column("sequences"), number_column("exercised"), text_column("reason"))
     for row in table.rows:
         as_known = "" if row.as_known == row.verdict else row.as_known
         texts = (row.requirement or "(search)", row.target, in_short(row.dialect), row.verdict, as_known)

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from amqpspec.pipeline.judging.judged_parts import table_source
@@ -21,6 +20,7 @@ from amqpspec.pipeline.store.files import StoreError, whole_file
 from amqpspec.pipeline.store.store import open_store
 from amqpspec.pipeline.tables import counted, difference
 from amqpspec.pipeline.views import DIFFERENCE, TABLES, judgements_of
+from amqpspec.reports.readable_table import ReadableTable, number_column, text_column
 from amqpspec.reports.text import visible
 
 _FORMS = (".parquet", ".csv", ".json")
@@ -104,10 +104,9 @@ def _show(table: Any, most: int, console: Console) -> None:
 
 
 def _show_view(types: list[tuple[str, str]], rows: list[Any], console: Console) -> None:
-    view = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name, kind in types:
-        is_number = kind in ("bigint", "int", "double")
-        view.add_column(name.replace("_", " "), justify="right" if is_number else "left", overflow="fold")
+    numbers = ("bigint", "int", "double")
+    columns = ((number_column if kind in numbers else text_column)(name.replace("_", " ")) for name, kind in types)
+    view = ReadableTable(*columns)
     for row in rows:
         view.add_row(*(Text(visible(_shown(value))) for value in row))
     console.print(view)

@@ -96,7 +96,10 @@ def headline_as_known(result: RunResult) -> str | None:
     if new:
         blamed = list(dict.fromkeys(found.failure.requirement for found in new))
         named = ", ".join(blamed[:3]) + (f" and {len(blamed) - 3} more" if len(blamed) > 3 else "")
-        said = f"{plural(len(new), 'new failure')} ({named})"
+        unseen = sum(found.not_seen_again for found in new)
+        again = [plural(len(new) - unseen, "new failure")] if len(new) > unseen else []
+        again += [f"{plural(unseen, 'failure')} not seen again"] if unseen else []
+        said = f"{', '.join(again)} ({named})"
     unknown = [found for found in result.failures if found.known is None and not result.is_as_known(found)]
     if arguable := len(unknown) - len(new):
         said += f"; {plural(arguable, 'arguable failure')} that {'is' if arguable == 1 else 'are'} not known"

@@ -12,8 +12,8 @@ from amqpspec.conformance.profile.profile import choices_in_words
 from amqpspec.conformance.verdicts.judgement import STREAM_ENDS, Cause, FoundFailure, RunResult
 from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.registry import Requirement
-from amqpspec.model.promises.severity import Severity, rank, severity_of
-from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.model.promises.severity import severity_of
+from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line, accuracy_rows, seconds_text
 from amqpspec.reports.accuracy_plot import accuracy_plot
@@ -91,18 +91,20 @@ def render_html(
     together = {each.first.failure.identity: each for each in shown_together(result)}
     under = {other.failure.identity for each in together.values() for other in each.others}
 
-    def gravest(entry: Entry) -> Failure | None:
+    def gravest(entry: Entry) -> FoundFailure | None:
         """Of those that are not shown under another one."""
-        return next((each.failure for each in entry.failures if each.failure.identity not in under), None)
+        return next((each for each in entry.failures if each.failure.identity not in under), None)
+
+    def heading(entry: Entry) -> str:
+        first = shown[entry.id]
+        return "not seen again" if first.not_seen_again else severity_of(first.failure)
 
     is_new = {entry.id: not (entry.differs or entry.is_excused) for entry in listed}
     worst = failing(listed)
     shown = {entry.id: first for entry in worst if (first := gravest(entry)) is not None}
     new = [entry for entry in worst if is_new[entry.id] and entry.id in shown]
-    new.sort(key=lambda entry: rank(shown[entry.id]))
-    by_severity: list[tuple[Severity, list[Entry]]] = [
-        (severity, list(some)) for severity, some in groupby(new, lambda entry: severity_of(shown[entry.id]))
-    ]
+    new.sort(key=lambda entry: shown[entry.id].order)
+    by_severity = [(words, list(some)) for words, some in groupby(new, heading)]
     return environment.get_template("report.html").render(
         result=result,
         target=result.target,

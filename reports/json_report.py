@@ -22,9 +22,9 @@ def report_object(result: RunResult) -> dict[str, Any]:
     `requirements[].verdict` and `summary` are against the promise, `as_known` and `summary_as_known` against the
     broker as it is known; `exit_code` goes by the gate. What only a warning breaks passes both.
     `requirements[].reason` is there where a verdict other than pass or fail has one. `failures[].rate` is
-    [failed, tried] when the commands were run again, `failures[].known` what explains a known deviation,
-    `failures[].as_known` "pass" where it is a known defect of the target's version (of its dialect, where the version
-    is not known).
+    [failed, tried] when the commands were run again, and `seen_again` whether that showed it, else null;
+    `failures[].known` what explains a known deviation, `failures[].as_known` "pass" where it is a known defect of the
+    target's version (of its dialect, where the version is not known).
     `target.newer` is a sentence where the version is newer than what was verified, else null.
     `known_defects` are all that are known of it, with the sequences that showed them, and those that would have.
     `strength` is how strong the promise is that a failure or a known defect breaks: "promised", "conventional" or
@@ -140,6 +140,7 @@ def _failure(found: FoundFailure, as_known: bool) -> dict[str, Any]:
         "severity": str(severity_of(failure)),
         "as_known": str(Verdict.PASS if as_known else Verdict.FAIL),
         "rate": None if found.rate is None else list(found.rate),
+        "seen_again": None if found.rate is None else not found.not_seen_again,
         "cut_short": found.cut_short,
         "frames": [{"kind": str(each.kind), "place": each.place, "text": each.text} for each in found.ladder],
     }

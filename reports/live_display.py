@@ -105,20 +105,23 @@ class LiveDisplay:
         line.append(visible(f"  {severity}: {found.failure.shape}: {found.failure.observed}"), style="")
         known = is_as_known(found.failure, self._dialect, self._version)
         known_as = f"known defect {found.failure.defect}, " if known else ""
-        line.append(f"  {known_as}{strength_of(found.failure)}", style="dim")
+        again = ", not seen again" if found.not_seen_again else ""
+        line.append(f"  {known_as}{strength_of(found.failure)}{again}", style="dim")
         return line
 
     def _line(self) -> Text:
+        """What there is room for, each part whole: half a number is another number."""
         done = sum(self._counts.values()) + self._accepted
         line = Text(f"{done:,} of {self._planned:,}" if self._planned else plural(done, "sequence"), style="bold")
-        for verdict in VERDICTS:
-            if count := self._counts[verdict]:
-                line.append(f"  {SIGNS[verdict]} {count:,} {verdict}", style=STYLES[verdict])
+        counts = {verdict: count for verdict, count in self._counts.items() if count}
+        parts = [Text(f"  {SIGNS[verdict]} {count:,} {verdict}", STYLES[verdict]) for verdict, count in counts.items()]
         if self._accepted:
-            line.append(f"  {ACCEPTED_SIGN} {self._accepted:,} accepted")
-        line.append(f"  {self._progress.times()}", style="dim")
-        line.append(f"  {plural(self._frames, 'frame')}", style="dim")
+            parts.append(Text(f"  {ACCEPTED_SIGN} {self._accepted:,} accepted"))
+        parts += [Text(f"  {each}", "dim") for each in (self._progress.times(), plural(self._frames, "frame"))]
         if running := list(self._running):  # it is changed while another thread draws the line
-            line.append(visible(f"  {running[-1]}"), style="dim")
+            parts.append(Text(visible(f"  {running[-1]}"), "dim"))
+        for part in parts:
+            if line.cell_len + part.cell_len <= self._console.width:
+                line.append_text(part)
         line.truncate(self._console.width, overflow="ellipsis")
         return line

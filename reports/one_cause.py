@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amqpspec.conformance.verdicts.judgement import STREAM_ENDS, Cause, FoundFailure, RunResult, fails_a_run
-from amqpspec.model.promises.severity import rank
 from amqpspec.reports.text import plural
 
 
@@ -43,5 +42,5 @@ def shown_together(result: RunResult) -> Iterator[Together]:
             continue
         of_it = [each for each in new if each.failure.identity in (cause.failure, *cause.under)]
         if len(of_it) > 1:
-            first, *others = sorted(of_it, key=lambda found: rank(found.failure))
+            first, *others = sorted(of_it, key=lambda found: found.order)
             yield Together(cause, first, tuple(others))

@@ -14,7 +14,7 @@ from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.registry import AS_STATED, Requirement, requirements
-from amqpspec.model.promises.severity import ORDER, rank, severity_of
+from amqpspec.model.promises.severity import ORDER, severity_of
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import Version
 from amqpspec.reports.text import plural
@@ -166,13 +166,13 @@ def _entry(result: RunResult, outcome: RequirementVerdict, requirement: Requirem
 
 
 def failing(listed: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Those with failures, by the gravest that they have; the failures of each are in that order as well."""
+    """Those with failures, by the first that they have (`FoundFailure.order`), in whose order those of each are."""
     sorted_in = (
-        replace(entry, failures=tuple(sorted(entry.failures, key=lambda found: rank(found.failure))))
+        replace(entry, failures=tuple(sorted(entry.failures, key=lambda found: found.order)))
         for entry in listed
         if entry.failures
     )
-    return tuple(sorted(sorted_in, key=lambda entry: rank(entry.failures[0].failure)))
+    return tuple(sorted(sorted_in, key=lambda entry: entry.failures[0].order))
 
 
 def sign_of(found: FoundFailure) -> str:
@@ -204,6 +204,7 @@ def headline(result: RunResult) -> str:
     """
     failing = [found for found in result.failures if fails_a_run(found)]
     defective = sum(map(result.is_as_known, failing))
+    unseen = sum(found.not_seen_again and not result.is_as_known(found) for found in failing)
     minor = sum(map(is_minor, result.failures))
     warnings = sum(map(is_warning, result.failures))
     listed = [found for found in result.failures if found.known is not None and not is_minor(found)]
@@ -211,7 +212,7 @@ def headline(result: RunResult) -> str:
     known = len(listed) - accepted
     arguable = len(result.failures) - len(failing) - len(listed) - minor
     counts = {
-        "new failure": len(failing) - defective,
+        "new failure": len(failing) - defective - unseen,
         "known defect": defective,
         "arguable failure": arguable,
         "minor failure": minor - warnings,
@@ -220,6 +221,8 @@ def headline(result: RunResult) -> str:
         "accepted deviation": known,
     }
     said = [plural(number, noun) for noun, number in counts.items() if number]
+    if unseen:
+        said.insert(counts["new failure"] > 0, f"{plural(unseen, 'failure')} not seen again")
     if result.lost is not None:
         return f"Incomplete, with {_listed(said or ['no failure'])}: {result.lost}"
     if result.not_whole:
@@ -270,7 +273,7 @@ def notes(found: FoundFailure, dialect: str, version: Version | None = None) -> 
     if found.known is not None:
         said.append(_accepted(found, dialect))
     elif not as_known and fails_a_run(found):
-        said.append("new")
+        said.append("not seen again" if found.not_seen_again else "new")
     if found.failure.defect:
         said.append(f"{'known defect' if as_known else 'known defect of others:'} {found.failure.defect}")
     if found.flaky and found.rate is not None:

@@ -6,18 +6,16 @@ import json
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from amqpspec.conformance.profile.profile import Profile, SeenChoice, SeenExtension
 from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.reports.readable_table import ReadableTable, text_column
 from amqpspec.reports.text import plural, visible
 
 
 def print_profile(console: Console, profile: Profile, target: TargetDescription) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("choice", "the text allows", "this broker", "as"):
-        table.add_column(column)
+    table = ReadableTable(*map(text_column, ("choice", "the text allows", "this broker", "as")))
     for each in profile.choices:
         table.add_row(
             Text(each.choice.about),

@@ -40,6 +40,7 @@ def render_summary(result: RunResult) -> str:
     ]
     failing = [(entry, found) for entry in entries(result) for found in entry.failures]
     new = [(entry, found) for entry, found in failing if found.known is None and not result.is_as_known(found)]
+    new.sort(key=lambda each: each[1].order)
     for entry, found in new[:MAX_WHOLE]:
         lines += _whole(entry, found, result)
     if brief := new[MAX_WHOLE : MAX_WHOLE + MAX_LINES]:

@@ -14,7 +14,7 @@ from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, fai
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, strength_of
 from amqpspec.model.promises.dialect_names import choices_of, in_short
 from amqpspec.model.promises.registry import Requirement
-from amqpspec.model.promises.severity import rank, severity_of
+from amqpspec.model.promises.severity import severity_of
 from amqpspec.model.promises.text_means import lacking_in_words
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
@@ -33,6 +33,7 @@ from amqpspec.reports.overview import (
     sign_of,
     whole_lines,
 )
+from amqpspec.reports.readable_table import ReadableTable, name_column, number_column
 from amqpspec.reports.text import plural, visible
 
 STYLES: Mapping[Verdict, str] = {
@@ -69,7 +70,7 @@ def print_report(
         console.print(_text("\n".join(extent), STYLES[Verdict.INCONCLUSIVE]))
         console.print()
     by_requirement = {entry.id: entry for entry in entries(result, registry)}
-    by_severity = sorted(result.failures, key=lambda found: rank(found.failure))
+    by_severity = sorted(result.failures, key=lambda found: found.order)
     failing = [
         (entry, found) for found in by_severity if (entry := by_requirement.get(found.failure.requirement)) is not None
     ]
@@ -124,7 +125,8 @@ def _brief_lines(failing: Iterable[tuple[Entry, FoundFailure]], result: RunResul
         is_known = result.is_as_known(found)
         minor = "warning" if is_warning(found) else "minor" if is_minor(found) else None
         fails, strength = fails_a_run(found), str(strength_of(found.failure))
-        kind = minor or ("known" if is_known else "new" if fails else strength if found.known is None else "listed")
+        new = "not seen again" if found.not_seen_again else "new"
+        kind = minor or ("known" if is_known else new if fails else strength if found.known is None else "listed")
         said = defect.statement if is_known and defect else f"{found.failure.shape}: {found.failure.observed}"
         named = ", ".join(dict.fromkeys([kind, strength, *([defect.name] if is_known and defect else [])]))
         line = Text()
@@ -151,16 +153,14 @@ def headline_text(result: RunResult) -> Text:
     return line.append(visible(f"  ({facts}{seed})"), style="dim")
 
 
-def sums_table(result: RunResult) -> Table:
+def sums_table(result: RunResult) -> ReadableTable:
     """How many requirements ended in each verdict: against the promise, and as known. Red is what fails the run."""
     styles = STYLES if result.fails else {**STYLES, Verdict.FAIL: ""}
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     sums = [("requirements", result.summary)]
     if result.defects:
         sums = [("the promise", result.summary), ("as known", result.summary_as_known)]
-    table.add_column("", no_wrap=True)
-    for verdict in VERDICTS:
-        table.add_column(f"{SIGNS[verdict]} {verdict}", justify="right", no_wrap=True)
+    columns = (number_column(f"{SIGNS[verdict]} {verdict}") for verdict in VERDICTS)
+    table = ReadableTable(name_column(""), *columns)
     for name, counts in sums:
         cells = [Text(str(counts[each]), style=styles[each] if counts[each] else "dim") for each in VERDICTS]
         table.add_row(name, *cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,9 @@ from urllib.parse import quote, unquote_to_bytes
 #: Octets of the longest virtual host: it is a short string.
 _LONGEST_NAME = 255
 _PORTS = {"amqp": 5672, "amqps": 5671}
+#: Also of one that is written wrongly.
+_SCHEME = re.compile(r"amqps?\W{0,3}", re.IGNORECASE)
+_DIGEST = re.compile(r"sha256:[0-9a-f]+$")
 TLS_FILES = ("cacertfile", "certfile", "keyfile")
 
 
@@ -97,6 +101,25 @@ def logged_in(address: Address, text: str, environment: Mapping[str, str]) -> Ad
             raise AddressError(f"AMQPSPEC_PASSWORD_FILE: {file}: {reason}") from None
     user = environment.get("AMQPSPEC_USER", address.user)
     return replace(address, user=user, password=address.password if password is None else password)
+
+
+def login_in(text: str) -> str:
+    """What may be user and password in a text that was meant as an address, however it is written; "": nothing.
+
+    It is all before the last "@" but the scheme. The digest of an image, and a path in whose names an "@" stands, are
+    no addresses.
+    """
+    before, at, behind = text.rpartition("@")
+    scheme = _SCHEME.match(before)
+    begin = 0 if scheme is None else scheme.end()
+    is_address = begin or ":" in before or "//" in before
+    return before[begin:] if at and is_address and not _DIGEST.match(behind) else ""
+
+
+def without_login(text: str) -> str:
+    """The text for a message: what may be user and password in it is hidden."""
+    login = login_in(text)
+    return text.replace(f"{login}@", "***@") if login else text
 
 
 def _parameters(query: str, scheme: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections import Counter
 from contextlib import ExitStack
@@ -14,8 +13,10 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST
+from amqpspec.command_line.logins import complain
 from amqpspec.command_line.options import random_seed
 from amqpspec.command_line.pipeline import progress_of
+from amqpspec.command_line.run_directory import require_no_address
 from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
@@ -27,10 +28,11 @@ from amqpspec.reports.text import plural, visible
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    with needed_for("for amqpspec campaign"):
-        from amqpspec.pipeline.store.files import StoreError
-    if options.spark:
-        with needed_for("for --spark", "spark"):
+    require_no_address(options.store)
+    # the extra that brings both, where both are needed
+    with needed_for("for amqpspec campaign", "spark" if options.spark else None):
+        import_module("pyarrow")
+        if options.spark:
             import_module("pyspark")
     if options.sequences is None and options.time_budget is None:
         raise UsageError("a campaign needs --sequences N or --time-budget SECONDS")
@@ -38,6 +40,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     if unknown:
         raise UsageError(f"--theme {unknown[0]}: there is none of that name, but {', '.join(THEMES)}")
     from amqpspec.pipeline.spark_session import PipelineError
+    from amqpspec.pipeline.store.files import StoreError
 
     try:
         return _search(options, console)
@@ -85,7 +88,7 @@ def _search(options: argparse.Namespace, console: Console) -> int:
         lost[what] += 0
     for what, times in lost.items():
         when = f"{plural(times, 'share')} ended early" if times else "while failures were shrunk"
-        print(f"amqpspec: {visible(what)} ({when})", file=sys.stderr)
+        complain(f"{visible(what)} ({when})")
     before = f" ({plural(known, 'share')} done before)" if known else ""
     undecided = f", {inconclusive:,} inconclusive" if inconclusive else ""
     console.print(Text(f"{plural(sequences, 'sequence')}, {frames:,} frames: {failed:,} failed{undecided}{before}"))
@@ -97,7 +100,7 @@ def _search(options: argparse.Namespace, console: Console) -> int:
         return TARGET_LOST if lost else DEVIATES
     if inconclusive == sequences and not known:
         why = "none of the sequences was decided" if sequences else "the time was over before a sequence was begun"
-        print(f"amqpspec: {why}, so nothing is known of the {plural(len(targets), 'target')}", file=sys.stderr)
+        complain(f"{why}, so nothing is known of the {plural(len(targets), 'target')}")
         return INCONCLUSIVE
     return INCONCLUSIVE if errors else CONFORMS
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line.exit_codes import INCONCLUSIVE, TRACE_UNREADABLE
+from amqpspec.command_line.logins import complain
 from amqpspec.command_line.output_files import require_none_of, require_writable
 from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.usage import UsageError
@@ -29,6 +29,7 @@ from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence, version_of
+from amqpspec.reports.output_file import output_file
 from amqpspec.reports.text import plural, visible
 from amqpspec.targets.suite_error import suite_error_in
 
@@ -51,15 +52,19 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     table = _judged(options, unreadable, errors)
     if table.sequences or table.repeats:
         if options.out:
-            write_table(table, options.out)
+            try:
+                with output_file(options.out) as unfinished:
+                    write_table(table, unfinished)
+            except OSError as error:
+                raise UsageError(f"{options.out}: cannot be written: {error.strerror or error}") from None
         _print(table, options, console)
     elif not unreadable:
         raise TraceError(f"{', '.join(map(str, options.traces))}: no sequence in it, so nothing was judged")
     if errors:
         first = replace(errors[0], commands=_commands(options.traces, errors[0].sequence))
         tell_errors([first, *errors[1:]], options.traces, None if options.quiet else console)
-    for error in unreadable:
-        print(f"amqpspec: {' '.join(str(error).split())}", file=sys.stderr)
+    for each in unreadable:
+        complain(str(each))
     return TRACE_UNREADABLE if unreadable else table.exit_code
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +11,12 @@ from rich.text import Text
 
 from amqpspec.command_line import run
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST
+from amqpspec.command_line.logins import complain, without_logins
 from amqpspec.command_line.options import DEFAULT_SEQUENCES, random_seed, run_options
 from amqpspec.command_line.output_files import add_to_job_summary, require_none_of, require_writable, write
 from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.usage import UsageError
-from amqpspec.conformance.upgrade import Difference, Upgrade, nothing_compared, upgrade
+from amqpspec.conformance.upgrade import Difference, Kind, Upgrade, nothing_compared, upgrade
 from amqpspec.conformance.verdicts.judgement import DECIDED_OF_ONE_UNDECIDED, TargetDescription
 from amqpspec.conformance.version import tool_version
 from amqpspec.reports.stored_run import REPORT, StoredRun, read_run
@@ -104,23 +104,27 @@ def _carried_out(
     chosen = run_options([target, "--quiet", "--no-profile", *words])
     chosen.learns = chosen.adds_to_job_summary = False
     if not options.quiet:
-        console.print(Text(visible(f"{name}: {target if '://' not in target else 'the target'}"), style="dim"))
+        shown = without_logins(target) if "://" not in target else "the target"
+        console.print(Text(visible(f"{name}: {shown}"), style="dim"))
     code = run.execute(chosen, Console(quiet=True))
     result = read_run(out)
     if code == TARGET_LOST:
-        print(f"amqpspec: {' '.join(visible(result.lost).split())}", file=sys.stderr)
+        complain(visible(result.lost))
         return None
     return result
 
 
 def _shrunk(found: Upgrade, second: StoredRun) -> Upgrade:
-    """With the commands that the run of the second target has shrunk, if it was judged by the first one's dialect."""
+    """With the commands that the run of the second target has shrunk, if it was judged by the first one's dialect.
+
+    Fewer commands may show a documented change where more of them break a promise, so that those stay as they are.
+    """
     if second.dialect != found.one.dialect:
         return found
 
     def short(each: Difference) -> Difference:
         stored = second.failures.get(each.failure.identity)
-        if stored is None or not 0 < len(stored.commands) < len(each.commands):
+        if each.kind is not Kind.AS_DOCUMENTED or stored is None or not 0 < len(stored.commands) < len(each.commands):
             return each
         failure = replace(each.failure, command=stored.command, allowed=stored.allowed, observed=stored.observed)
         return replace(each, failure=failure, commands=stored.commands)

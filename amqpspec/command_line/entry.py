@@ -11,13 +11,14 @@ from pathlib import Path
 from rich.console import Console
 
 from amqpspec.command_line.exit_codes import INCONCLUSIVE, INTERRUPTED, TARGET_LOST, TERMINATED, TRACE_UNREADABLE, USAGE
+from amqpspec.command_line.logins import complain, remember_logins
 from amqpspec.command_line.options import build_parser
 from amqpspec.command_line.standard_output import be_silent
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.interruption import Terminated, ended_by_signals
 from amqpspec.conformance.language.command_file import CommandFileError
 from amqpspec.conformance.session.session import UnsendableCommand
-from amqpspec.conformance.traces.extras import MissingExtra
+from amqpspec.conformance.traces.extras import MissingExtra, needed_for
 from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.verdicts.deviations import DeviationFileError
 from amqpspec.model.promises.dialects import UnknownDialect
@@ -51,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with ended_by_signals():
             try:
+                remember_logins(sys.argv[1:] if arguments is None else arguments)
                 options = build_parser().parse_args(arguments)
                 return _dispatch(options.command, options, _Console(highlight=False, width=_width()))
             finally:
@@ -70,6 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except MemoryError:
         return _fail("there is not enough memory", USAGE)
+    except UnicodeEncodeError:
+        what = "a name has octets that are no text in this locale, and this command needs them as text"
+        return _fail(f"{what}: set one with UTF-8, such as LC_ALL=C.UTF-8", USAGE)
     except OSError as error:
         if error.filename is None:
             be_silent()  # it may be the output that cannot be written
@@ -90,7 +95,8 @@ def _prepare_output() -> None:
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+        # the locale C has "surrogateescape", which fails for any other character
+        if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             stream.reconfigure(errors="replace")
 
 
@@ -98,11 +104,12 @@ def _dispatch(command: str, options: object, console: Console) -> int:
     # imported when needed: a help text should not load Hypothesis or Spark
     from importlib import import_module
 
-    module = import_module(f"amqpspec.command_line.{command}")
-    code: int = module.execute(options, console)
+    with needed_for(f"for amqpspec {command}"):
+        module = import_module(f"amqpspec.command_line.{command}")
+        code: int = module.execute(options, console)
     return code
 
 
 def _fail(message: str, code: int) -> int:
-    print("amqpspec: " + " ".join(message.split()), file=sys.stderr)
+    complain(message)
     return code

@@ -8,9 +8,9 @@ import argparse
 import json
 
 from rich.console import Console
-from rich.table import Table
 
 from amqpspec.command_line.exit_codes import CONFORMS
+from amqpspec.reports.readable_table import ReadableTable, name_column, text_column
 from amqpspec.targets.faults.all_faults import FAULTS
 from amqpspec.targets.variants import VARIANTS
 
@@ -27,9 +27,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         width = max(map(len, FAULTS))
         console.file.writelines(f"{f.name:<{width}} {f.requirement:<12} {f.defect}\n" for f in FAULTS.values())
         return CONFORMS
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("name", "requirement", "defect"):
-        table.add_column(column)
+    table = ReadableTable(name_column("name"), name_column("requirement"), text_column("defect"))
     for fault in FAULTS.values():
         table.add_row(fault.name, fault.requirement, fault.defect)
     console.print(table)

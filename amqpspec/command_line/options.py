@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from amqpspec.command_line.exit_codes import USAGE
+from amqpspec.command_line.logins import without_logins
 from amqpspec.conformance.traces.local_path import not_served
 from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.version import tool_version
@@ -22,7 +23,7 @@ class Parser(argparse.ArgumentParser):
     """Errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"amqpspec: {message} (see {self.prog} --help)\n")
+        self.exit(USAGE, f"amqpspec: {without_logins(message)} (see {self.prog} --help)\n")
 
 
 #: What --dialect takes.

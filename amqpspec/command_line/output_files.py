@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from amqpspec.command_line.logins import complain
 from amqpspec.command_line.usage import UsageError
+from amqpspec.reports.output_file import append_text, is_regular, try_to_write, write_text
 from amqpspec.reports.stored_run import REPORT
 
 #: What is read of a directory of a run.
@@ -16,16 +17,21 @@ _READ = (REPORT, "trace.jsonl", "trace.parquet")
 
 
 def require_writable(path: Path) -> None:
-    """Raises `UsageError` where no file of that name can be written."""
+    """Raises `UsageError` where no file of that name can be written, and nothing else that is there."""
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{path}: there is no directory {path.absolute().parent}")
-    was_there = path.exists()
     try:
-        path.open("ab").close()
-        if not was_there:
-            path.unlink()
+        try_to_write(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def require_place_of_trace(path: Path) -> None:
+    """Raises `UsageError` where no trace can be written: it is read again, so that it must be a file."""
+    with suppress(OSError):
+        if not is_regular(path) and not path.is_dir():
+            raise UsageError(f"{path}: cannot be written: it is no regular file, and a trace is read again")
+    require_writable(path)
 
 
 def require_apart(paths: Iterable[Path], may_be_alike: Path | None = None) -> None:
@@ -51,11 +57,17 @@ def write(path: Path, text: str) -> None:
     """Write the file; where that is not possible, say so in a line."""
     try:
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_text(path, text)
     except OSError as error:
-        with suppress(OSError):
-            path.unlink()  # half a report is none
-        print(f"amqpspec: {path} was left out: {error.strerror}", file=sys.stderr)
+        complain(f"{path} was left out: {error.strerror}")
+
+
+def must_write(path: Path, text: str) -> None:
+    """Write the file that the command is for. Raises `UsageError`."""
+    try:
+        write_text(path, text)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def job_summary() -> Path | None:
@@ -70,7 +82,6 @@ def add_to_job_summary(markdown: str) -> None:
     if file is None:
         return
     try:
-        with file.open("a", encoding="utf-8") as summary:
-            summary.write(markdown)
+        append_text(file, markdown)
     except OSError as error:
-        print(f"amqpspec: the job summary was left out: {file}: {error.strerror}", file=sys.stderr)
+        complain(f"the job summary was left out: {file}: {error.strerror}")

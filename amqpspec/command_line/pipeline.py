@@ -11,6 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TRACE_UNREADABLE
+from amqpspec.command_line.logins import complain
+from amqpspec.command_line.output_files import require_writable
+from amqpspec.command_line.run_directory import make_directory, require_no_address
 from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.interruption import Terminated
@@ -22,12 +25,15 @@ from amqpspec.reports.text import plural, visible
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    with needed_for("for amqpspec pipeline"):
-        from amqpspec.pipeline.store.files import StoreError
-    if getattr(options, "spark", None):
-        with needed_for("for --spark", "spark"):
+    require_no_address(options.store)
+    is_spread = bool(getattr(options, "spark", None))
+    # the extra that brings both, where both are needed
+    with needed_for(f"for amqpspec pipeline {options.action}", "spark" if is_spread else None):
+        import_module("pyarrow")
+        if is_spread:
             import_module("pyspark")
     from amqpspec.pipeline.spark_session import PipelineError
+    from amqpspec.pipeline.store.files import StoreError
 
     try:
         return _ACTIONS[options.action](options, console)
@@ -110,10 +116,11 @@ def _status(options: argparse.Namespace, console: Console) -> int:
 
 
 def _table(options: argparse.Namespace, console: Console) -> int:
-    with needed_for("for amqpspec pipeline table", "spark"):
-        import_module("pyspark")
     from amqpspec.pipeline.table_command import make_table
 
+    if options.out is not None:
+        make_directory(options.out.absolute().parent)
+        require_writable(options.out)
     problems = make_table(options, console)
     _tell(problems)
     return TRACE_UNREADABLE if problems else CONFORMS
@@ -139,8 +146,6 @@ def _conservation(options: argparse.Namespace, console: Console) -> int:
 
 
 def _live(options: argparse.Namespace, console: Console) -> int:
-    with needed_for("for amqpspec pipeline live", "spark"):
-        import_module("pyspark")
     from amqpspec.pipeline.live import Line, left_undone, live
 
     codes = {CONFORMS}
@@ -163,10 +168,10 @@ def _live(options: argparse.Namespace, console: Console) -> int:
 
 
 def _page(options: argparse.Namespace, console: Console) -> int:
-    with needed_for("for amqpspec pipeline page", "spark"):
-        import_module("pyspark")
     from amqpspec.pipeline.page_command import make_page
 
+    make_directory(options.out.absolute().parent)
+    require_writable(options.out)
     source = make_page(options.store, options.spark, options.out)
     console.print(Text(f"{options.out}"))
     _tell([*source.problems, *filter(None, [source.note])])
@@ -187,7 +192,7 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
 
 def _tell(problems: Iterable[str]) -> None:
     for problem in problems:
-        print(f"amqpspec: {visible(problem)}", file=sys.stderr)
+        complain(visible(problem))
 
 
 def progress_of(console: Console, quiet: bool) -> Callable[[int, int], None] | None:

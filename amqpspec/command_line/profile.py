@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from amqpspec.command_line.exit_codes import CONFORMS, INCONCLUSIVE
-from amqpspec.command_line.output_files import require_none_of, require_writable
+from amqpspec.command_line.output_files import must_write, require_none_of, require_writable
 from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.conformance.profile.measuring import measure
@@ -33,7 +33,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         else:
             title = f"{who}: what it has, and chose where the text leaves a choice (amqpspec profile)"
             text = dialect_file(profile.base, profile.held_to, profile.settled, title)
-        file.write_text(text, encoding="utf-8")
+        must_write(file, text)
     if options.json:
         console.file.write(profile_as_json(profile, described))
     elif options.quiet:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from amqpspec.command_line.logins import remember_logins, without_logins
 from amqpspec.command_line.options import run_options
 from amqpspec.command_line.suite_errors import kept
 from amqpspec.command_line.targets import target_under_test
@@ -41,6 +42,7 @@ _ERRORS = (UsageError, TargetError, TraceError, UnknownDialect, UnknownRequireme
 def check_options(config: pytest.Config) -> None:
     """Raises `pytest.UsageError`. A target that runs already is asked whether it does."""
     target = str(config.getoption("--amqp-target"))
+    remember_logins([target])
     try:
         select(config.getoption("--amqp-only"))
         if (dialect := config.getoption("--amqp-dialect")) is not None:
@@ -53,7 +55,7 @@ def check_options(config: pytest.Config) -> None:
 
 
 def _line(error: Exception) -> str:
-    return "amqpspec: " + " ".join(str(error).split())
+    return "amqpspec: " + " ".join(without_logins(str(error)).split())
 
 
 class Scenarios:

@@ -8,7 +8,7 @@ import ssl
 from rich.console import Console
 
 from amqpspec.command_line.exit_codes import CONFORMS
-from amqpspec.command_line.output_files import require_writable
+from amqpspec.command_line.output_files import require_place_of_trace
 from amqpspec.command_line.run_directory import make_directory
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.recording.forwarder import Place, forward
@@ -38,7 +38,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
 
     place, trusted = Place(host, port, _shown(options)), _trusted(upstream)
     make_directory(options.out)
-    require_writable(options.out / NAME)
+    require_place_of_trace(options.out / NAME)
     connections = forward(upstream, trusted, place, written, ready, options.rotate)
     console.print(f"{plural(connections, 'connection')} recorded in {options.out}", soft_wrap=True)
     return CONFORMS

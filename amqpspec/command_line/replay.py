@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
-from amqpspec.command_line.output_files import require_writable
+from amqpspec.command_line.output_files import require_place_of_trace
 from amqpspec.command_line.run_directory import held, make_directory
 from amqpspec.command_line.suite_errors import kept, tell_errors
-from amqpspec.command_line.targets import target_under_test
+from amqpspec.command_line.targets import StartedTarget
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import HANDSHAKE
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.language.command_file import read_command_file
+from amqpspec.conformance.language.command_file import CommandFile, read_command_file
 from amqpspec.conformance.language.names import plain
+from amqpspec.conformance.losses import Losses, given_up
+from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import CommandIssued, Event, EventObserved
@@ -32,44 +35,101 @@ from amqpspec.model.promises.verdict import Verdict, worst
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.model.protocol.methods import OPERATOR
 from amqpspec.reports.stored_run import REPORT
-from amqpspec.reports.text import visible
+from amqpspec.reports.text import plural, visible
+from amqpspec.targets.brokers.health import check_alive
+from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
     files = read_command_file(options.file)
     if options.out:
         make_directory(options.out)
-        require_writable(options.out / "trace.jsonl")
+        require_place_of_trace(options.out / "trace.jsonl")
         if (options.out / REPORT).exists():
             raise UsageError(f"{options.out}: holds a run, whose trace would be lost; give replay another directory")
     shown = _Shown(None if options.quiet else console)
 
-    judgements = []
+    judgements: list[SequenceJudgement] = []
+    lost: str | None = None
+    served: bool | None = None
     with ExitStack() as stack:
         directory = options.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="amqpspec-")))
         if options.out:
             stack.enter_context(held(options.out))
-        target = stack.enter_context(target_under_test(options))
+        started = stack.enter_context(StartedTarget(options))
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
+        with suppress(TargetError):  # the sequence finds out what it is that does not work
+            served = check_alive(started.target.address)
         for file in files:
-            name = " ".join(filter(None, ("replay", file.name, file.queue_type)))
-            with Session(target, trace, name, requirement=file.requirement, listeners=(shown,)) as session:
-                for command in file.commands:
-                    sent = shown.sent
-                    session.run(command)
-                    if command.connection != OPERATOR and shown.sent == sent:
-                        shown.note_unsent(command, is_over=session.over)
-                session.finish()
-            judgement = session.finish()  # what was raised when it ended is in it
+            try:
+                judgement = _carried_out(file, started, trace, shown, served)
+            except _Lost as error:
+                lost = str(error)
+                judgement = error.judgement
             judgements.append(judgement)
             _print(judgement, file.queue_type, console)
             if judgement.suite_error is not None:
                 to_send = [options.file, trace.path if options.out else kept(trace.path)]
-                error = SuiteError(name, judgement.suite_error, tuple(map(str, file.commands)))
-                tell_errors([error], to_send, None if options.quiet else console)
+                suite_error = SuiteError(judgement.sequence, judgement.suite_error, tuple(map(str, file.commands)))
+                tell_errors([suite_error], to_send, None if options.quiet else console)
+            if lost is not None:
+                break
+    if lost is not None:
+        left = len(files) - len(judgements)
+        raise TargetUnreachable(lost + (f"; {plural(left, 'sequence')} not carried out" if left else ""))
     # what is only arguable or minor is told, and fails nothing, as in `amqpspec run`
     verdict = worst(Verdict.PASS if is_harmless_only(each) else each.verdict for each in judgements)
     return {Verdict.FAIL: DEVIATES, Verdict.INCONCLUSIVE: INCONCLUSIVE}.get(verdict, CONFORMS)
+
+
+class _Lost(Exception):
+    """The target ended, or answers nobody any more; one line. `judgement` says so as a failure."""
+
+    def __init__(self, reason: str, judgement: SequenceJudgement) -> None:
+        super().__init__(reason)
+        self.judgement = judgement
+
+
+def _carried_out(
+    file: CommandFile, started: StartedTarget, trace: TraceWriter, shown: _Shown, served: bool | None
+) -> SequenceJudgement:
+    """What was found. `served`: was a fresh connection served at the beginning? None: there was no answer.
+
+    Raises `_Lost`: then what was seen while the target ended is no other failure.
+    """
+    target = started.target
+    name = " ".join(filter(None, ("replay", file.name, file.queue_type)))
+    begun: list[Command] = []
+    judgement: SequenceJudgement | None = None
+    try:
+        with Session(target, trace, name, requirement=file.requirement, listeners=(shown,)) as session:
+            for command in file.commands:
+                sent = shown.sent
+                if not session.over:
+                    begun.append(command)
+                session.run(command)
+                if command.connection != OPERATOR and shown.sent == sent:
+                    shown.note_unsent(command, is_over=session.over)
+            judgement = session.finish()
+        if served is not None:
+            check_alive(target.address, has_served=served)
+    except TargetError as error:
+        reason = str(error)
+        try:
+            check_alive(target.address, has_served=bool(served))
+        except TargetError as still:
+            reason = str(still)
+        else:
+            if judgement is not None:
+                return judgement  # it was slow
+            raise  # the operator, or one connection
+        sequence = CommandSequence(name, tuple(file.commands), requirement=file.requirement)
+        # it was served after all commands, and no more once connections were closed
+        is_ended = judgement is not None and judgement.verdict is Verdict.PASS
+        failure = Losses().note(reason, started.last_lines(), sequence, begun, is_ended=is_ended)
+        lost = replace(given_up(sequence, failure, target), failures=(failure,), verdict=Verdict.FAIL)
+        raise _Lost(f"the target was lost in {name}: {reason}", lost) from error
+    return judgement
 
 
 class _Shown:

@@ -7,7 +7,7 @@ import argparse
 from rich.console import Console
 
 from amqpspec.command_line.exit_codes import CONFORMS
-from amqpspec.command_line.output_files import require_none_of, require_writable
+from amqpspec.command_line.output_files import must_write, require_none_of, require_writable
 from amqpspec.command_line.stored_runs import stored_runs
 from amqpspec.conformance.version import tool_version
 from amqpspec.reports.comparison import Change, compare
@@ -24,7 +24,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     require_writable(file)
     compared = compare(stored_runs(options.directories))
     place = file.absolute().parent
-    file.write_text(render_side_by_side(compared, f"amqpspec {tool_version()}", place), encoding="utf-8")
+    must_write(file, render_side_by_side(compared, f"amqpspec {tool_version()}", place))
     if options.quiet:
         return CONFORMS
     for number, run in enumerate(compared.runs, 1):

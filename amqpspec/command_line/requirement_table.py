@@ -8,12 +8,13 @@ from itertools import groupby
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
 from amqpspec.model.defects.known_defects import defects_from
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.registry import Requirement, requirement, select
+from amqpspec.reports.readable_table import ReadableTable, name_column, text_column
 
 
 def print_requirements(
@@ -36,12 +37,9 @@ def print_requirements(
         console.file.writelines(f"{line}\n" for line in plain_lines(chosen))
 
 
-def render_table(requirements: Iterable[Requirement]) -> Table:
+def render_table(requirements: Iterable[Requirement]) -> ReadableTable:
     """A table of identifier, level and title."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("id", no_wrap=True)
-    table.add_column("level", no_wrap=True)
-    table.add_column("title", overflow="fold")
+    table = ReadableTable(name_column("id"), name_column("level"), text_column("title"))
     for each in requirements:
         table.add_row(Text(each.id), Text(each.level), Text(each.title))
     return table
@@ -52,11 +50,10 @@ def plain_lines(requirements: Iterable[Requirement]) -> list[str]:
     return [f"{each.id:<15} {each.level:<10} {each.title}" for each in requirements]
 
 
-def render_details(requirement: Requirement) -> Table:
+def render_details(requirement: Requirement) -> ReadableTable:
     """All fields of one requirement, one row each, and the known defects from it."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column("field", no_wrap=True, style="bold")
-    table.add_column("value", overflow="fold")
+    table = ReadableTable(Column("field", no_wrap=True, style="bold"), text_column("value"))
+    table.show_header = False
     for name, value in _fields(requirement).items():
         if isinstance(value, dict):
             for dialect, outcome in value.items():
@@ -78,8 +75,7 @@ def to_json(requirements: Iterable[Requirement]) -> list[dict[str, Any]]:
     these brokers by product and versions.
     """
     return [
-        {**_fields(each), "known_defects": [_defect(known) for known in defects_from(each.id)]}
-        for each in requirements
+        {**_fields(each), "known_defects": [_defect(known) for known in defects_from(each.id)]} for each in requirements
     ]
 
 

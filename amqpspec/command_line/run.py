@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import date
+from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
 
 from amqpspec.command_line.exit_codes import INTERRUPTED, TERMINATED
+from amqpspec.command_line.logins import complain
 from amqpspec.command_line.options import DEFAULT_SEQUENCES, available_processors, random_seed
-from amqpspec.command_line.output_files import require_apart, require_writable, write
-from amqpspec.command_line.run_directory import held, make_directory
+from amqpspec.command_line.output_files import require_apart, require_place_of_trace, require_writable, write
+from amqpspec.command_line.run_directory import held, make_directory, require_no_address
 from amqpspec.command_line.run_outputs import print_result, tell_of_errors, write_reports
 from amqpspec.command_line.several_targets import run_each
 from amqpspec.command_line.standard_output import heard_or_not
@@ -48,6 +50,7 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import select
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure
+from amqpspec.reports.output_file import remove_former
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
 from amqpspec.targets.suite_error import line_of
 
@@ -77,10 +80,12 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
             options.markdown, options.badge, options.parquet,
         ) if path is not None
     ]  # fmt: skip
-    written = [options.out / "trace.jsonl", *reports, *filter(None, [options.write_deviations])]
+    trace_file = options.out / "trace.jsonl"
+    written = [*reports, *filter(None, [options.write_deviations])]
+    require_place_of_trace(trace_file)
     for path in written:
         require_writable(path)
-    require_apart([*written, *filter(None, [options.deviations])], may_be_alike=options.write_deviations)
+    require_apart([trace_file, *written, *filter(None, [options.deviations])], may_be_alike=options.write_deviations)
     if options.write_deviations and not options.deviations and _has_text(options.write_deviations):
         what = "is there already, and would lose its reasons; give it by --deviations as well"
         raise UsageError(f"--write-deviations {options.write_deviations}: {what}")
@@ -88,7 +93,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         _require_store(options.store)
     if options.parquet:
         with needed_for(f"to write {options.parquet}"):
-            import pyarrow  # noqa: F401
+            import_module("pyarrow")
     seed = random_seed() if options.seed is None else options.seed
     wanted = RunOptions(
         tuple(options.only), seed, sequences, options.steps, options.time_budget,
@@ -103,7 +108,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         stack.enter_context(_kept_for_later(finished, broken))
         stack.enter_context(held(options.out))
         for path in reports:
-            path.unlink(missing_ok=True)  # what a run before has written says nothing of this one
+            remove_former(path)  # what a run before has written says nothing of this one
         if wanted.jobs > 1:
             begin_loading()
         started = stack.enter_context(StartedTarget(options, apart=wanted.jobs > 1))
@@ -132,7 +137,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         except KeyboardInterrupt as error:
             interrupt = error
     if trace.lost is not None:
-        print(f"amqpspec: {trace.path} is not complete: {trace.lost}", file=sys.stderr)
+        complain(f"{trace.path} is not complete: {trace.lost}")
     if finished.result is None:
         raise interrupt or AssertionError("a run tells its result")
     result = _judged(_with_ladders(finished.result, options), listed, options)
@@ -141,14 +146,14 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
     if options.store:
         _add_to_store(options)
     if interrupt is not None:
-        print(f"amqpspec: what was found till then: {options.html or options.out / 'report.html'}", file=sys.stderr)
+        complain(f"what was found till then: {options.html or options.out / 'report.html'}")
         raise interrupt
     if broken:
         raise broken[0]
     with heard_or_not():
         as_far_as_possible("what is printed at the end", lambda: print_result(result, options, console))
         for problem in result.problems:
-            print(f"amqpspec: {options.deviations}: {problem}", file=sys.stderr)
+            complain(f"{options.deviations}: {problem}")
         if options.update_deviations:
             print(update(listed, result, date.today()) or f"# {options.deviations} may stay as it is")
         sys.stdout.flush()
@@ -171,9 +176,9 @@ def _with_ladders(result: RunResult, options: argparse.Namespace) -> RunResult:
     try:
         return with_ladders(result, read_trace(options.out / "trace.jsonl"))
     except (TraceError, OSError) as error:
-        print(f"amqpspec: the frames of failures are left out: {error}", file=sys.stderr)
+        complain(f"the frames of failures are left out: {error}")
     except Exception as error:  # noqa: BLE001 - the failures are known without them
-        print(f"amqpspec: the frames of failures are left out: {line_of(error)}", file=sys.stderr)
+        complain(f"the frames of failures are left out: {line_of(error)}")
     return result
 
 
@@ -193,7 +198,7 @@ def _judged(result: RunResult, listed: Sequence[Deviation], options: argparse.Na
     if options.deviations and result.lost is None:
         result = with_problems(result, listed, date.today())
     if options.write_deviations and result.lost is not None:
-        print(f"amqpspec: {options.write_deviations} is as it was: the run is not complete", file=sys.stderr)
+        complain(f"{options.write_deviations} is as it was: the run is not complete")
     elif options.write_deviations:
         missing = deviations_of(result, date.today())
         kept = [each for each in listed if problem_of(each, result, date.today()) is None]
@@ -202,9 +207,7 @@ def _judged(result: RunResult, listed: Sequence[Deviation], options: argparse.Na
     return through(result, options.gate)
 
 
-def fails_the_run(
-    listed: Sequence[Deviation], target: TargetDescription, gate: Gate
-) -> Callable[[Failure], bool]:
+def fails_the_run(listed: Sequence[Deviation], target: TargetDescription, gate: Gate) -> Callable[[Failure], bool]:
     """Does a failure make the run fail? What ends a run early must: else the rest is left out, and nothing says so."""
     listed_as = excuses(listed, target)
 
@@ -226,9 +229,12 @@ def _has_text(path: Path) -> bool:
 
 def _require_store(folder: Path) -> None:
     """That nothing can be kept there is told before anything is run."""
+    require_no_address(folder)
     with needed_for("for --store"):
-        from amqpspec.pipeline.store.files import StoreError
-        from amqpspec.pipeline.store.store import create_store
+        import_module("pyarrow")
+    from amqpspec.pipeline.store.files import StoreError
+    from amqpspec.pipeline.store.store import create_store
+
     try:
         create_store(folder)
     except StoreError as error:
@@ -243,10 +249,10 @@ def _add_to_store(options: argparse.Namespace) -> None:
 
     try:
         problems = add_trace(open_store(options.store), options.out / "trace.jsonl").problems
-    except StoreError as error:
+    except (StoreError, UnicodeError) as error:
         problems = [str(error)]
     for problem in problems:
-        print(f"amqpspec: the trace is not in the store: {problem}", file=sys.stderr)
+        complain(f"the trace is not in the store: {problem}")
 
 
 def _exit_code_of(interrupt: KeyboardInterrupt) -> int:

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from amqpspec.command_line.usage import UsageError
+from amqpspec.targets.address import login_in
 
 #: Is there, and locked, while a run writes into the directory.
 _LOCK = ".running"
@@ -15,10 +16,17 @@ _LOCK = ".running"
 
 def make_directory(directory: Path) -> None:
     """The directory, with those above it. Raises `UsageError`."""
+    require_no_address(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{directory}: cannot be made: {error.strerror}") from None
+
+
+def require_no_address(directory: Path) -> None:
+    """Raises `UsageError`: the name of a directory shows a password to everybody."""
+    if login_in(str(directory)):
+        raise UsageError(f"{directory}: is an address, and a directory is wanted")
 
 
 @contextmanager

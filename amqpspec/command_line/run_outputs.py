@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
+from amqpspec.command_line.logins import complain
 from amqpspec.command_line.output_files import add_to_job_summary, job_summary, write
 from amqpspec.command_line.suite_errors import as_far_as_possible, tell_errors, write_errors
 from amqpspec.conformance.traces.trace import TraceError, jsonl_to_parquet
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.promises.registry import requirements
+from amqpspec.reports.output_file import output_file
 
 
 def write_reports(result: RunResult, options: argparse.Namespace, ended_with: int | None) -> None:
@@ -41,9 +42,10 @@ def write_reports(result: RunResult, options: argparse.Namespace, ended_with: in
             as_far_as_possible(path, partial(_write_rendered, path, render))
     if options.parquet:
         try:
-            jsonl_to_parquet(options.out / "trace.jsonl", options.parquet)
-        except (TraceError, OSError) as error:
-            print(f"amqpspec: {options.parquet} was left out: {error}", file=sys.stderr)
+            with output_file(options.parquet) as unfinished:
+                jsonl_to_parquet(options.out / "trace.jsonl", unfinished)
+        except (TraceError, OSError, UnicodeError) as error:
+            complain(f"{options.parquet} was left out: {error}")
     if options.adds_to_job_summary and job_summary() is not None:
         as_far_as_possible("the job summary", lambda: add_to_job_summary(render_summary(result)))
     for former in (options.out / "failures").glob("[0-9][0-9]-*-[0-9]*.amqp"):

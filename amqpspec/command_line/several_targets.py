@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import copy
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,9 +13,11 @@ from rich.text import Text
 
 from amqpspec.command_line import report
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST, USAGE
+from amqpspec.command_line.logins import complain
 from amqpspec.command_line.options import random_seed
 from amqpspec.command_line.usage import UsageError
 from amqpspec.reports.text import visible
+from amqpspec.targets.address import login_in
 from amqpspec.targets.errors import TargetError
 
 #: The worst first: the exit code is that of the worst run.
@@ -25,9 +26,7 @@ _WORST_FIRST = (USAGE, TARGET_LOST, DEVIATES, INCONCLUSIVE, CONFORMS)
 _FILES = ("html", "json", "junit", "markdown", "badge", "parquet", "write_deviations")
 
 
-def run_each(
-    options: argparse.Namespace, console: Console, run: Callable[[argparse.Namespace, Console], int]
-) -> int:
+def run_each(options: argparse.Namespace, console: Console, run: Callable[[argparse.Namespace, Console], int]) -> int:
     """The exit code of the worst run. A target that cannot be had costs its own run, and so does one that is wrong,
     but for the first. Raises `UsageError`.
     """
@@ -50,12 +49,12 @@ def run_each(
             codes.append(run(chosen, console))
             places.append(chosen.out)
         except TargetError as error:
-            print(f"amqpspec: {' '.join(str(error).split())}", file=sys.stderr)
+            complain(str(error))
             codes.append(TARGET_LOST)
         except UsageError as error:
             if not codes:
                 raise
-            print(f"amqpspec: {' '.join(str(error).split())}", file=sys.stderr)
+            complain(str(error))
             codes.append(USAGE)
     if places:
         page = argparse.Namespace(directories=places, out=options.out, quiet=options.quiet)
@@ -67,7 +66,8 @@ def _names(targets: list[str]) -> list[str]:
     """For each a name of a directory, without credentials: the last of what tells it from others."""
     names: list[str] = []
     for target in targets:
-        place = target.rpartition("@")[2] if "://" in target else re.sub(r"^(docker|process):", "", target)
+        is_address = "://" in target or login_in(target)
+        place = target.rpartition("@")[2] if is_address else re.sub(r"^(docker|process):", "", target)
         base = re.sub(r"[^A-Za-z0-9._-]+", "-", place.removesuffix("/")).strip("-.") or "target"
         name, number = base, 2
         while name in names:

@@ -149,10 +149,11 @@ class Session:
         declared = self._conversation.declared.names
         made = {**self._made, **declared}
         if self._cleaner is not None:
-            patience = self._conversation.patience
-            self.left_behind = tuple(self._cleaner.clean_up(self.target.address, made, patience))
+            left = self._cleaner.clean_up(self.target.address, made, self._conversation.patience)
         else:
-            self.left_behind = tuple(cleanup.clean_up(self.target.address, made))
+            left = cleanup.clean_up(self.target.address, made)
+        never_made = self._conversation.declared.never_made
+        self.left_behind = tuple(each for each in left if each not in never_made)
         if let_go := self._conversation.declared.let_go:
             cleanup.put_back(self.target.address, let_go)
 

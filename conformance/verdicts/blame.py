@@ -1,7 +1,8 @@
-"""Which requirement a failure may blame: one that the dialect has, and no other.
+"""Which requirement a failure blames: one that the dialect has, where there is one.
 
-Where the text of 0-9-1 has the same under another identifier, that one is blamed. A failure that blames what the
-dialect lacks is an error of the suite, and is reported as one: it fails no broker.
+Where the text of 0-9-1 has the same under another identifier, that one is blamed. Else the failure is reported as it
+is: the broker did what the model of that dialect does not allow, by whatever name. What the suite is known not to
+follow is no failure, and leaves the sequence undecided.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape
 
@@ -77,14 +77,16 @@ _ENDS = OF_FRAMES.keys() - _REPLIES
 
 
 def blamed(failure: Failure, dialect: Dialect) -> Failure | None:
-    """The failure as it is reported; None: the dialect has no such rule.
+    """The failure as it is reported; None: it is none, as nobody can follow what the broker may do.
 
     RabbitMQ's dialects share their rules, and each says in its notes what a version does otherwise.
     """
     if dialect.extensions or _is_in(failure.requirement, dialect):
         return failure
     other = IN_THE_TEXT.get(failure.requirement) or _of_frame(failure)
-    return replace(failure, requirement=other) if other and _is_in(other, dialect) else None
+    if other and _is_in(other, dialect):
+        return replace(failure, requirement=other)
+    return None if failure.requirement in NOT_FOLLOWED else failure
 
 
 def _of_frame(failure: Failure) -> str:
@@ -102,15 +104,13 @@ def _of_frame(failure: Failure) -> str:
 #: What RabbitMQ promises, a dialect without that rule leaves open, and this suite can follow in RabbitMQ's way only.
 NOT_FOLLOWED: Mapping[str, str] = {
     "CONSUME-014": "the broker numbers deliveries in another order than it sends them, which cannot be followed",
+    "BIND-005": "the broker binds to the default exchange, or unbinds from it, which cannot be followed",
 }
 
 
-def error_of_the_suite(failure: Failure, dialect: Dialect) -> str:
-    """Why a sequence with a failure that the dialect has no rule for is inconclusive."""
-    if failure.requirement in NOT_FOLLOWED:
-        return f"{NOT_FOLLOWED[failure.requirement]}: {failure.observed}"
-    lacking = f"{failure.identity} blames what {in_short(dialect.name)} does not have"
-    return f"error of this suite: {lacking}: {failure.observed}"
+def why_not_followed(failure: Failure) -> str:
+    """Why a sequence with a failure that is none is inconclusive."""
+    return f"{NOT_FOLLOWED[failure.requirement]}: {failure.observed}"
 
 
 def _is_in(requirement: str, dialect: Dialect) -> bool:

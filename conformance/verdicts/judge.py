@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from amqpspec.conformance.language.names import plain, plain_failure
 from amqpspec.conformance.traces.trace_row import OPEN, TraceError, TraceRow, row_event
-from amqpspec.conformance.verdicts.blame import NOT_FOLLOWED, blamed, error_of_the_suite
+from amqpspec.conformance.verdicts.blame import blamed, why_not_followed
 from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
 from amqpspec.conformance.verdicts.ill_formed import raise_if_ill_formed
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, undecided
+from amqpspec.conformance.verdicts.minor import is_harmless
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
 from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
@@ -54,6 +55,9 @@ class SequenceJudge:
         self._in_flight: str | None = None
         #: the client's last frame on a channel asks for the numbers of a queue
         self._asks_for_numbers = False
+        #: queues whose numbers were asked for since the command: of others silence says nothing, as where a session has
+        #: waited for what another dialect owes
+        self._asked: set[str] = set()
         #: how often requirements had made a difference before the command that is being carried out
         self._before: Mapping[str, int] = {}
         #: connections whose beginning was recorded
@@ -76,6 +80,7 @@ class SequenceJudge:
     def command(self, text: str) -> None:
         if not self.acceptor.finished:
             self._before = dict(self.acceptor.exercised)
+        self._asked.clear()
         self.acceptor.command = text
         # `a.1 basic.ack 1 &`: the frame of that method is not waited for
         self._in_flight = text.split(" ", 2)[1] if text.endswith(" &") else None
@@ -93,6 +98,8 @@ class SequenceJudge:
         if event.sent:
             if event.channel:
                 self._asks_for_numbers = event.name == "queue.declare"
+                if event.name in ("queue.declare", "basic.get"):
+                    self._asked.add(event.arguments.get("queue", ""))
             self.acceptor.overlapping = event.name == self._in_flight
             self.acceptor.sent(event)
         else:
@@ -122,7 +129,7 @@ class SequenceJudge:
             self.acceptor.barrier(False)
         else:
             # who waited for a frame that is not owed, by what is known today, has asked for no numbers
-            self.acceptor.overdue(prove=self._asks_for_numbers)
+            self.acceptor.overdue(self._asks_for_numbers, self._asked)
 
     def judgement(self, complete: bool = True) -> SequenceJudgement:
         """What was found so far; inconclusive at best when the sequence is not `complete`."""
@@ -138,8 +145,11 @@ class SequenceJudge:
         dialect = acceptor.dialect
         wrongly = [each for each in acceptor.failures if blamed(each, dialect) is None]
         if wrongly:
-            reason = reason or plain(error_of_the_suite(wrongly[0], dialect))
-        if verdict is Verdict.FAIL and not failures:
+            reason = reason or plain(why_not_followed(wrongly[0]))
+        product = self._start.get("product") or ""
+        harmless_only = all(is_harmless(each, product, dialect.name) for each in failures)
+        if verdict is Verdict.FAIL and (not failures or (reason and harmless_only)):
+            # what fails nothing must not hide that the rest is not known
             verdict = Verdict.INCONCLUSIVE if reason else Verdict.PASS
         if not complete and verdict is Verdict.PASS:
             verdict, reason = Verdict.INCONCLUSIVE, "the trace ends in the middle of the sequence"
@@ -159,10 +169,8 @@ class SequenceJudge:
             windows=tuple(sorted(acceptor.windows)),
             measurements=tuple(acceptor.measurements),
             repeats=self._start.get("repeats"),
-            version=judged_version(
-                self._start.get("product") or "", self._start.get("version") or "", self._start["dialect"]
-            ),
-            product=self._start.get("product") or "",
+            version=judged_version(product, self._start.get("version") or "", self._start["dialect"]),
+            product=product,
             ended_by=self._ended_by(failures),
         )
 
@@ -181,8 +189,7 @@ class SequenceJudge:
             return acceptor.reason
         last = acceptor.failures[-1] if acceptor.failures else None
         if last is not None and blamed(last, acceptor.dialect) is None:
-            what = "what cannot be followed" if last.requirement in NOT_FOLLOWED else "an error of this suite"
-            return f"{what}, {plain_failure(last).identity}"
+            return f"what cannot be followed, {plain_failure(last).identity}"
         return plain_failure(failures[-1]).identity if failures else acceptor.reason or "a failure"
 
     def row(self, row: TraceRow) -> bool:

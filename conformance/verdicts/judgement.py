@@ -20,6 +20,7 @@ from amqpspec.conformance.verdicts.rung import Rung
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.defects.known_defects import is_as_known, strength_of
 from amqpspec.model.promises.recommended import recommendation
+from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import Version, judged_version
@@ -164,6 +165,16 @@ class FoundFailure:
     def flaky(self) -> bool:
         """Whether running the same commands again did not always fail."""
         return self.rate is not None and self.rate[0] < self.rate[1]
+
+    @property
+    def not_seen_again(self) -> bool:
+        """Whether no repetition of its commands showed it."""
+        return self.rate is not None and not self.rate[0]
+
+    @property
+    def order(self) -> tuple[bool, int]:
+        """By which failures are listed: the gravest first, and behind all others what was not seen again."""
+        return self.not_seen_again, rank(self.failure)
 
 
 @dataclass(frozen=True, slots=True)

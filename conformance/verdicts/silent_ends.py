@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from amqpspec.conformance.verdicts.judgement import STREAM_ENDS, Cause, FoundFailure
-from amqpspec.model.promises.severity import rank
 from amqpspec.model.promises.verdict import Shape
 
 #: Requirements that show it before it is taken for a habit.
@@ -24,7 +23,7 @@ _IN_PLACE_OF = re.compile(re.escape(STREAM_ENDS) + r" in place of (?P<owed>(?:ch
 def silent_ends(failures: Iterable[FoundFailure]) -> tuple[Cause, ...]:
     """The causes, each reported under the gravest of its failures."""
     by_owed: defaultdict[str, list[FoundFailure]] = defaultdict(list)
-    for found in sorted(failures, key=lambda found: rank(found.failure)):
+    for found in sorted(failures, key=lambda found: found.order):
         failure = found.failure
         in_place = _IN_PLACE_OF.match(failure.detail)
         if in_place is not None and failure.shape is Shape.UNEXPECTED and not failure.defect:

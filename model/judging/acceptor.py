@@ -13,6 +13,7 @@ left, the trace fails. Their number is bounded: beyond the bound the verdict is 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
@@ -226,10 +227,12 @@ class Acceptor:
             messages_are_at_rest(broker, self._time)
         self._refuted |= self._windows.come_to_rest()
 
-    def overdue(self, prove: bool = True) -> None:
-        """The time is up for whatever is owed. `prove`: also for what only numbers can show."""
+    def overdue(self, prove: bool = True, asked: Container[str] | None = None) -> None:
+        """The time is up for whatever is owed. `prove`: also for what only numbers can show, of the queues that were
+        `asked` for them (None: of all).
+        """
         self._judge_early()
-        self._close(prove=prove)
+        self._close(prove, asked)
 
     # ------------------------------------------------------------------------------------------ the verdict
 
@@ -352,7 +355,7 @@ class Acceptor:
             self.explanations = [best[0]]
             self._record(best[0].broker, event, best[1])
 
-    def _close(self, prove: bool) -> None:
+    def _close(self, prove: bool, asked: Container[str] | None = None) -> None:
         if self.finished:
             return
         only = self.explanations[0]
@@ -368,7 +371,7 @@ class Acceptor:
         self.explanations = in_time or self.explanations
         quiet = [explanation for explanation in self.explanations if explanation.is_quiet]
         lawful = [explanation for explanation in quiet if explanation.defect is None]
-        proven = [explanation for explanation in lawful if not prove or not any(explanation.unproven())]
+        proven = [explanation for explanation in lawful if not prove or not _unproven(explanation, asked)]
         if proven:
             note_refuted([each for each in self.explanations if not each.is_quiet], quiet)
             self.explanations = proven
@@ -443,3 +446,8 @@ class Acceptor:
         """Keep one of each: a harmless defect may show at every step of a sequence."""
         if all(failure.identity != other.identity for other in self.failures):
             self.failures.append(failure)
+
+
+def _unproven(explanation: Explanation, asked: Container[str] | None) -> bool:
+    """Has no count shown what should have come, though it was asked for?"""
+    return any(asked is None or debt.queue in asked for debt in explanation.unproven())

@@ -129,7 +129,7 @@ def add_trace(
         added.problems.append(reason)
         return added
     said = f"{name}\n{target or ''}" if name == content else f"{name}\n{target or ''}\n{content}"
-    commit = "import-" + sha256(said.encode()).hexdigest()[:32]
+    commit = "import-" + sha256(said.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     if store.has_commit(commit):
         added.known, added.commit = True, commit
         return added

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.dialects import DEFAULT_DIALECT, dialect_named
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, as_dialect
 from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, ClockWait, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_operator import EmbeddedOperator
@@ -37,14 +37,15 @@ class EmbeddedBroker:
     """A broker of one virtual host and one user, in this process.
 
     As a context manager it serves from a thread of its own, until the end of the block; `serve_forever` serves from
-    the caller's. `port` 0 takes any that is free; `address` says which. `fault` is, or names, one of
+    the caller's. `port` 0 takes any that is free; `address` says which. `dialect` is one, or its name; raises
+    `UnknownDialect`, a ValueError. `fault` is, or names, one of
     `targets.faults.all_faults`, which chooses the dialect if none is given; raises `UnknownFault`. With an
     `ssl_context` it speaks TLS only. It goes by the `clock`, and clients that share a fast-forward one need not wait.
     """
 
     def __init__(
         self,
-        dialect: Dialect | None = None,
+        dialect: Dialect | str | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
         fault: str | Fault | None = None,
@@ -55,7 +56,8 @@ class EmbeddedBroker:
         clock: Clock = COMMON,
     ) -> None:
         faulty = fault_named(fault) if isinstance(fault, str) and fault else fault or None
-        self.dialect = dialect or (dialect_named(faulty.dialect) if faulty else DEFAULT_DIALECT)
+        default = faulty.dialect if faulty else DEFAULT_DIALECT
+        self.dialect = as_dialect(default if dialect is None else dialect)
         self._place = (host, port)
         self._access = Access(user, password, vhost)
         self._tls = ssl_context

@@ -18,7 +18,7 @@ from typing import Protocol, runtime_checkable
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Table
-from amqpspec.targets.address import Address, logged_in, parse_address
+from amqpspec.targets.address import Address, logged_in, parse_address, without_login
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from amqpspec.targets.client.handshake import Tune
@@ -188,8 +188,8 @@ def _broker(target: str, dialect: Dialect | None, clock: Clock, apart: bool) -> 
             in_house: AbstractContextManager[RunningBroker] = entry_point.load()()
             return in_house
     raise TargetSyntaxError(
-        f"{target!r} is no target: give amqp://user:password@host:port/vhost, embedded, embedded:FAULT, docker:IMAGE,"
-        f" process:PATH, FILE.toml, or the name of an entry point in the group {ENTRY_POINT_GROUP}"
+        f"{without_login(target)!r} is no target: give amqp://user:password@host:port/vhost, embedded, embedded:FAULT,"
+        f" docker:IMAGE, process:PATH, FILE.toml, or the name of an entry point in the group {ENTRY_POINT_GROUP}"
     )
 
 

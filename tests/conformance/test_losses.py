@@ -19,14 +19,16 @@ from amqpspec.conformance.failures.shrinking_time import WHOLE_RUN
 from amqpspec.conformance.losses import ENOUGH, ENOUGH_TO_AVOID, NEAR, THE_END, Losses
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
+from amqpspec.conformance.run_record import RunRecord
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.verdicts.events import Event, SequenceFinished, ShrinkingStarted
-from amqpspec.conformance.verdicts.judgement import SERVES_ON, Extent, RunResult, TargetDescription
-from amqpspec.model.promises.verdict import Verdict
+from amqpspec.conformance.verdicts.judgement import SERVES_ON, Extent, RunResult, SequenceJudgement, TargetDescription
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.reports.html import render_html
 from amqpspec.reports.junit import render_junit
+from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.embedded.hooks import Fault
@@ -41,7 +43,10 @@ class Broker:
     """It is ended when a client sends what `ends_it` says."""
 
     def __init__(
-        self, stack: ExitStack, ends_it: Callable[[TraceEvent], bool], most: int = 100,
+        self,
+        stack: ExitStack,
+        ends_it: Callable[[TraceEvent], bool],
+        most: int = 100,
         fault: str | Fault | None = None,
     ) -> None:
         self.starts = 0
@@ -70,8 +75,13 @@ class Broker:
 
 
 def a_run(
-    directory: Path, ends_it: Callable[[TraceEvent], bool], *only: str, sequences: int = 0, most: int = 100,
-    before: float | None = None, can_start_it: bool = True,
+    directory: Path,
+    ends_it: Callable[[TraceEvent], bool],
+    *only: str,
+    sequences: int = 0,
+    most: int = 100,
+    before: float | None = None,
+    can_start_it: bool = True,
 ) -> tuple[RunResult, Broker, list[str]]:
     told: list[str] = []
 
@@ -312,3 +322,16 @@ def test_a_process_is_started_again(
     for text in (json.dumps(report), out.out, out.err, (tmp_path / "junit.xml").read_text(encoding="utf-8")):
         assert "s3cret" not in text
     assert SERVES_ON in out.out
+
+
+def test_a_loss_that_nothing_does_again_stands_behind_what_was_seen_again() -> None:
+    """In the result of a run, and so in `report.json`: it is the gravest all the same."""
+    target = TargetUnderTest(Address("h"), DESCRIPTION)
+    words = Failure("CHAN-008", Shape.WRONG_ARGUMENT, "channel.close reply-text", "a.1 x", "seen", (), ())
+    for is_tried, order in ((True, ["CHAN-008", SERVES_ON]), (False, [SERVES_ON, "CHAN-008"])):
+        record = RunRecord(target, RunOptions(), (), lambda *_: ())
+        record.count_judged(SequenceJudgement("s", "t", DESCRIPTION.dialect, None, Verdict.FAIL, (words,), {}, None, 1))
+        record.losses.note("it is gone", (), None, under_way=["s"], is_tried=is_tried)
+        result = record.result(target, 1.0, None, frozenset())
+        assert [found.failure.requirement for found in result.failures] == order
+        assert result.failures[order.index(SERVES_ON)].not_seen_again is is_tried

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from amqpspec.command_line import main
+from amqpspec.conformance import upgrade as upgrade_module
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter
 from amqpspec.conformance.upgrade import Difference, Kind, upgrade
 from amqpspec.model.promises.severity import ORDER, Severity
@@ -21,6 +22,12 @@ SMALL = ("--only", "QUORUM-001", "--only", "ACK-003", "--sequences", "0", "--see
 def recorded(directory: Path, *words: str) -> Path:
     assert main(["run", *words, *SMALL, "--out", str(directory)]) in (0, 1)
     return directory
+
+
+def as_of_its_version(trace: Path) -> None:
+    """The embedded broker stands for RabbitMQ 4.3."""
+    text = trace.read_text()
+    trace.write_text(re.sub('"product":"[^"]*","version":"[^"]*"', '"product":"RabbitMQ","version":"4.3.6"', text))
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +59,23 @@ def test_what_a_version_changes_is_noticed_and_is_no_defect(runs: dict[str, Path
 def test_the_own_dialect_of_a_broker_is_that_of_its_version(runs: dict[str, Path], tmp_path: Path) -> None:
     """Live, the second target is judged by the first one's dialect, which its trace then names."""
     text = (runs["4.3"] / "trace.jsonl").read_text()
-    text = re.sub('"product":"[^"]*","version":"[^"]*"', '"product":"RabbitMQ","version":"4.3.6"', text)
     (tmp_path / "trace.jsonl").write_text(text.replace('"dialect":"rabbitmq-4.3"', '"dialect":"rabbitmq-4.0"'))
+    as_of_its_version(tmp_path / "trace.jsonl")
     found = upgrade(runs["4.0"], tmp_path)
     assert found.other.dialect == "rabbitmq-4.3"
     assert found.noticed and {each.kind for each in found.noticed} == {Kind.AS_DOCUMENTED}
+
+
+def test_commands_are_of_a_sequence_in_which_the_difference_is_of_that_kind(
+    monkeypatch: pytest.MonkeyPatch, runs: dict[str, Path]
+) -> None:
+    """Such as the shortest of those that show it, where a longer one breaks a promise."""
+    kinds = iter([Kind.AS_DOCUMENTED, *[Kind.BROKEN] * 1000])
+    monkeypatch.setattr(upgrade_module, "_kind", lambda *_: next(kinds))
+    found = upgrade(runs["4.0"], runs["4.3"])
+    same = [each for each in found.noticed if each.failure.identity == found.noticed[0].failure.identity]
+    assert [each.kind for each in same] == [Kind.AS_DOCUMENTED, Kind.BROKEN]
+    assert not set(same[0].sequences) & set(same[1].sequences)
 
 
 def test_what_a_broker_breaks_is_told_apart_and_comes_first(runs: dict[str, Path]) -> None:

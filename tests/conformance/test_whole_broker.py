@@ -19,7 +19,9 @@ from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.judgement import RunResult, TargetDescription
+from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
+from amqpspec.model.rules.connection.closing import fail
 from amqpspec.reports.html import render_html
 from amqpspec.reports.json_report import render_json
 from amqpspec.reports.junit import render_junit
@@ -28,6 +30,8 @@ from amqpspec.targets.address import Address
 from amqpspec.targets.brokers import health
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.embedded.hooks import Fault, Proceed
+from amqpspec.targets.embedded.served_broker import ServedBroker
 from tests.reports.test_as_known import terminal
 
 DESCRIPTION = TargetDescription("embedded", "amqpspec", "0", "rabbitmq-4.3")
@@ -60,9 +64,7 @@ def test_what_a_sequence_could_not_delete_is_deleted_when_all_connections_are_ov
     there: list[Made] = []
 
     class Leaves(Cleaner):
-        def clean_up(
-            self, address: Address, made: Iterable[Made], patience: Patience | None = None
-        ) -> list[Made]:
+        def clean_up(self, address: Address, made: Iterable[Made], patience: Patience | None = None) -> list[Made]:
             there.extend(made)
             return list(made)
 
@@ -120,3 +122,23 @@ def test_a_broker_that_is_gone_at_the_end_is_lost(tmp_path: Path, monkeypatch: p
         result = Runner(TargetUnderTest(broker.address, DESCRIPTION), trace, options).run()
     assert result.lost is not None
     assert result.exit_code == 3
+
+
+@pytest.mark.parametrize("code", [406, 501])
+def test_a_queue_whose_declaration_was_refused_is_no_damage(tmp_path: Path, code: int) -> None:
+    """Nor is its deletion refused by a broker that is damaged: it has no such names."""
+
+    def refuses(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+        if "\n" not in method.arguments["queue"]:
+            proceed(method)
+            return
+        channel = broker.channels[method.connection, method.channel]
+        fail(broker, channel, method, ProtocolError("QUEUE-028", code, "no such name"))
+
+    fault = Fault("line-breaks-refused", "QUEUE-028", "", frozenset({"queue.declare", "queue.delete"}), refuses)
+    with EmbeddedBroker(fault=fault) as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
+        target = TargetUnderTest(broker.address, DESCRIPTION, deadline=0.3)
+        options = RunOptions(only=("QUEUE-028",), seed=1, sequences=0, shrinking_time=0.0)
+        result = Runner(target, trace, options).run()
+    assert {found.failure.requirement for found in result.failures} == {"QUEUE-028"}
+    assert (result.left_behind, result.not_whole) == ((), ())

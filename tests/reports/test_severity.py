@@ -9,13 +9,14 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from amqpspec.model.promises.severity import Severity
+from amqpspec.model.promises.severity import Severity, severity_of
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.reports.html import render_html
 from amqpspec.reports.json_report import render_json
 from amqpspec.reports.junit import render_junit
 from amqpspec.reports.markdown import render_markdown
-from amqpspec.reports.overview import notes, severity_line
+from amqpspec.reports.overview import headline, notes, severity_line
+from amqpspec.reports.summary import render_summary
 from amqpspec.reports.terminal import print_report
 from tests.reports.made_up import ACK
 from tests.reports.test_as_known import terminal
@@ -89,3 +90,30 @@ def test_what_did_not_show_alone_may_be_what_other_clients_did() -> None:
     assert "flaky: 1 of 3 repetitions" in notes(flaky, SHOWN.target.dialect)
     said = "flaky: 0 of 3 repetitions: it did not show again, so what other clients did may be the cause"
     assert said in notes(alone, SHOWN.target.dialect)
+
+
+def test_what_was_not_seen_again_is_no_new_failure_and_stands_behind_those_that_were() -> None:
+    """In each report alike. The gravest was not seen again here."""
+    shown = of(LOST, TWICE)
+    grave, other = (replace(each, rate=rate) for each, rate in zip(shown.failures, ((0, 3), (2, 3)), strict=True))
+    shown = replace(shown, failures=(grave, other))
+    assert severity_of(grave.failure) is Severity.LOST
+    console = Console(width=200, force_terminal=False)
+    with console.capture() as capture:
+        print_report(console, shown)
+    for text, named in (
+        (capture.get(), r"^✗ (\S+-\d{3}) "),
+        (render_html(shown), r'<article id="failure-(\S+?)"'),
+        (render_summary(shown), r"^### (\S+) "),
+    ):
+        assert re.findall(named, text, re.MULTILINE) == ["ACK-001", "PUBLISH-002"]
+        assert "not seen again" in text
+    assert '<h3 class="severity">Not seen again' in render_html(shown)
+    assert "not seen again" in notes(grave, shown.target.dialect) and "new" not in notes(grave, shown.target.dialect)
+    assert "new" in notes(other, shown.target.dialect)
+    assert headline(shown) == "Deviates from the promise: 1 new failure, and 1 failure not seen again"
+    report = json.loads(render_json(shown))
+    assert {each["requirement"]: each["seen_again"] for each in report["failures"]} == {
+        "PUBLISH-002": False,
+        "ACK-001": True,
+    }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqpspec.targets.address import Address, AddressError, logged_in, parse_address
+from amqpspec.targets.address import Address, AddressError, logged_in, login_in, parse_address, without_login
 
 
 def test_everything_given() -> None:
@@ -154,3 +154,17 @@ def test_logins_of_the_environment(
 def test_a_password_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(AddressError, match=r"AMQPSPEC_PASSWORD_FILE: .*none: No such file"):
         logged_in(Address("h"), "amqp://h", {"AMQPSPEC_PASSWORD_FILE": str(tmp_path / "none")})
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("amqps//u:p@h/", "amqps//***@h/"), ("amqp:/u:p@h", "amqp:/***@h"), ("u:p@h", "***@h"),
+        ("amqp://u:a@b@h/v", "amqp://***@h/v"), ("amqp//u/p@h", "amqp//***@h"), ("//p@h", "***@h"),
+        ("docker:rabbitmq:4", "docker:rabbitmq:4"), ("rabbitmq:4@sha256:0a", "rabbitmq:4@sha256:0a"),
+        ("a@b/x.amqp", "a@b/x.amqp"), ("embedded", "embedded"),
+    ],
+)  # fmt: skip
+def test_what_may_be_a_login_is_hidden_however_it_is_written(text: str, shown: str) -> None:
+    assert without_login(text) == shown
+    assert bool(login_in(text)) is (text != shown)

@@ -43,6 +43,15 @@ def dialect_named(name: str) -> Dialect:
     return found
 
 
+def as_dialect(given: Dialect | str) -> Dialect:
+    """The dialect, which may be given by its name. Raises `UnknownDialect`, a ValueError."""
+    if isinstance(given, str):
+        return dialect_named(given)
+    if not isinstance(given, Dialect):
+        raise UnknownDialect(f"{given!r} is no dialect: choose from {', '.join(DIALECTS)}")
+    return given
+
+
 @cache
 def _text_named(name: str) -> Dialect | None:
     """The text with the extensions and choices of such a name; None: it is no such name. Raises `UnknownDialect`."""

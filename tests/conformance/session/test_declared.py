@@ -58,3 +58,33 @@ def test_a_new_connection_of_the_same_name_has_asked_for_nothing(end: str) -> No
     lost = event_of("a", 0, end, {}, sent=False)
     asked_anew = [asked(), told(queue="amq.gen-1")]
     assert names(asked(queue="q", passive=True), lost, *asked_anew) == [("queue", "amq.gen-1")]
+
+
+def never_made(*frames: TraceEvent) -> list[tuple[str, str]]:
+    declared = Declared()
+    for frame in frames:
+        (declared.sent if frame.sent else declared.received)(frame)
+    return list(declared.never_made)
+
+
+@pytest.mark.parametrize("end", ["channel.close", "connection.close", "socket.closed"])
+@pytest.mark.parametrize("nowait", [False, True])
+def test_what_was_refused_is_not_there(end: str, nowait: bool) -> None:
+    channel = 1 if end == "channel.close" else 0
+    ended = event_of("a", channel, end, {}, sent=False)
+    assert never_made(asked(queue="x\ny", nowait=nowait), ended) == [("queue", "x\ny")]
+
+
+def test_what_was_declared_before_it_was_refused_is_there() -> None:
+    refused = (asked(queue="q", durable=True), told("channel.close"))
+    assert never_made(asked(queue="q"), told(queue="q"), *refused) == []
+    assert never_made(*refused, asked(queue="q"), told(queue="q")) == []
+    assert never_made(asked(queue="q", nowait=True), asked(queue="r"), told(queue="r"), *refused) == []
+
+
+def test_a_name_that_the_broker_has_changed_is_there_as_it_says() -> None:
+    assert never_made(asked(queue="x\ny"), told(queue="xy")) == [("queue", "x\ny")]
+
+
+def test_what_a_client_closes_was_refused_by_nobody() -> None:
+    assert never_made(asked(queue="q", nowait=True), event_of("a", 0, "connection.close-ok", {}, sent=False)) == []

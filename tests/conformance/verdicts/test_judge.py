@@ -15,9 +15,9 @@ from amqpspec.conformance.traces.trace import TraceError, TraceRow, TraceWriter,
 from amqpspec.conformance.traces.trace_failures import failure_to_json
 from amqpspec.conformance.traces.trace_row import measurement_row
 from amqpspec.conformance.verdicts.judge import SequenceJudge, judge, judge_all
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription, is_harmless_only
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
-from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 #: Faults (none: a sound broker) and the scenarios run on them; between them they break things in each way.
@@ -195,3 +195,32 @@ def test_a_row_that_cannot_be_judged_is_named(tmp_path: Path) -> None:
             del row["arguments"]["delivery_tag"]
     with pytest.raises(TraceError, match=r"'one' cannot be judged at its row basic\.get-ok: KeyError: 'delivery_tag'"):
         list(judge_all(rows))
+
+
+@pytest.mark.parametrize(("dialect", "also_asked", "verdict"), [
+    ("rabbitmq-4.3", False, Verdict.PASS), ("rabbitmq-4.3", True, Verdict.FAIL), ("rabbitmq-4.0", False, Verdict.FAIL),
+])  # fmt: skip
+def test_silence_of_a_queue_that_was_not_asked_says_nothing(dialect: str, also_asked: bool, verdict: Verdict) -> None:
+    """RabbitMQ 4.3.6, recorded by a session that looked where 4.0 has the message: in d. By 4.3 it may be in e."""
+    rows = list(read_trace(Path(__file__).with_name("asked-of-one-queue.jsonl")))
+    rows[0]["dialect"] = dialect
+    overdue = next(number for number, row in enumerate(rows) if row.get("mark") == "overdue")
+    if also_asked:
+        asked = [{**row, "arguments": {**row["arguments"], "queue": "e"}} for row in rows[overdue - 2 : overdue]]
+        rows[overdue:overdue] = asked  # type: ignore[assignment]
+    judgement = judge(rows)
+    assert judgement.verdict is verdict, judgement.reason
+    assert "QUORUM-003" in {each.requirement for each in judgement.failures} or verdict is Verdict.PASS
+
+
+def test_what_fails_nothing_does_not_hide_that_the_rest_is_not_known(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "trace.jsonl") as trace:
+        start = trace.start("s", target="b", product="MyBroker", version="1", dialect="amqp-0-9-1", mode="lockstep")
+    warning = Failure("CONN-025", Shape.WRONG_ARGUMENT, "connection.start server-properties", "a", "seen", (), ())
+    open_one = Failure("BIND-005", Shape.UNEXPECTED, "queue.bind-ok in place of channel.close", "b", "seen", (), ())
+    for failures, verdict in (([warning], Verdict.FAIL), ([warning, open_one], Verdict.INCONCLUSIVE)):
+        judge = SequenceJudge(start)
+        judge.acceptor.failures += failures
+        judgement = judge.judgement()
+        assert (judgement.verdict, judgement.failures) == (verdict, (warning,))
+        assert is_harmless_only(judgement) is (verdict is Verdict.FAIL)

@@ -618,3 +618,17 @@ class TestItsOwnLife:
             assert silent.next() is None, "the last that the broker had to do before the queue expires"
         with RawClient(broker.address) as client:
             client.opened().call("queue.declare", "queue.declare-ok", queue="q", passive=True)
+
+
+def test_a_dialect_is_given_by_name_as_well() -> None:
+    for name, dialect in DIALECTS.items():
+        assert EmbeddedBroker(name).dialect == EmbeddedBroker(dialect).dialect == dialect
+    with EmbeddedBroker("rabbitmq-4.0") as broker, WireClient(broker.address) as client:
+        client.open("a")
+        assert dialect_of(client.server_properties("a")) == DIALECTS["rabbitmq-4.0"]
+
+
+@pytest.mark.parametrize("given", ["rabbitmq-2", "", 4])
+def test_what_is_no_dialect_is_told_at_once_with_the_names_that_there_are(given: Any) -> None:
+    with pytest.raises(ValueError, match=r"dialect.*choose from.*rabbitmq-4\.3"):
+        EmbeddedBroker(given)
