@@ -104,7 +104,7 @@ class SequenceJudge:
     def judgement(self, complete: bool = True) -> SequenceJudgement:
         """What was found so far; inconclusive at best when the sequence is not `complete`."""
         acceptor = self.acceptor
-        verdict, reason, failures = acceptor.verdict, acceptor.reason, self.failures
+        verdict, reason, failures = acceptor.verdict, acceptor.why_undecided, self.failures
         elsewhere = {each.requirement for each in acceptor.failures}.difference(each.requirement for each in failures)
         dialect = acceptor.dialect
         wrongly = [each for each in acceptor.failures if blamed(each, dialect) is None]

@@ -42,6 +42,8 @@ class Bookkeeping:
     published: deque[tuple[bytes, str]] = field(default_factory=lambda: deque(maxlen=64))
 
     # ---- what becomes of the explanation
+    #: what could not be judged by it, as sentences (model.broker.openness)
+    undecided: dict[str, None] = field(default_factory=dict)
     #: what has happened nobody can follow: whatever comes now, or does not, is explained by it
     is_unpredictable: bool = False
 

@@ -138,7 +138,7 @@ class Broker(QueueSteps):
         for message in queue.messages:
             self.note_gone(queue, message, requirement)
         note_all_left(queue)
-        if queue in self.deliverable:
+        if queue in self.deliverable or queue.open_by:
             self._note_leaving(queue)
         for hook in self.hooks.queue_deleted:
             hook(self, queue)

@@ -68,6 +68,8 @@ def is_beside(broker: BrokerState, consumer: Consumer) -> bool:
 
 def service_is_unknown(broker: BrokerState, queue: Queue) -> bool:
     """Can nobody know what the queue does? Then it may deliver to any consumer, or to none."""
+    if queue.open_by:
+        return True
     asked = broker.hooks.service_is_unknown
     return bool(asked and first_answer(asked, broker, queue))
 

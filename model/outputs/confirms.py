@@ -142,7 +142,9 @@ def _wrong_kind(channel: Channel, method: Method, numbers: list[int]) -> Iterato
         refused = refusal_of(copies)
         if refused and method.name == "basic.ack":
             yield Mismatch(refused, Shape.UNEXPECTED, "basic.ack of a message that a queue refused", False)
-        elif not refused and method.name == "basic.nack" and not any(queue.deleted for queue, _ in copies):
+        elif not refused and method.name == "basic.nack" and not any(
+            queue.deleted or queue.open_by for queue, _ in copies
+        ):
             detail = "basic.nack of a message that no queue refused"
             yield Mismatch(refused_for_nothing(copies), Shape.UNEXPECTED, detail, False)
 

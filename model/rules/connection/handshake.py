@@ -73,6 +73,7 @@ from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
+from amqpspec.model.broker.openness import note_undecided
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.credentials import AMQPLAIN, PLAIN, credentials_of
 from amqpspec.model.protocol.errors import ProtocolError
@@ -241,13 +242,29 @@ def _start_ok(broker: Broker, connection: Connection, method: Method) -> None:
         if mechanism in broker.dialect.mechanisms:
             _admit(broker, connection, "")
         else:
-            connection.state = ConnectionState.FOREIGN  # of a mechanism that is not known nothing can be said
+            # of what may follow nothing can be said
+            connection.state = ConnectionState.FOREIGN
+            note_undecided(broker, f"authentication mechanism {mechanism}")
     elif (credentials := credentials_of(mechanism, response)) is None:
         refuse_silently(broker, connection, "CONN-027")
     elif (user := broker.users.get(credentials.user)) is not None and user.password == credentials.password != "":
         _admit(broker, connection, user.name)
     else:
         _refuse_login(broker, connection, mechanism)
+
+
+def is_unknown_mechanism(broker: Broker, connection: Connection, method: Method) -> bool:
+    """Does the client log in by a mechanism that is offered, and that the model does not know?"""
+    mechanism = method.arguments.get("mechanism", PLAIN)
+    if connection.state is not ConnectionState.STARTING or method.arguments.get("response") == MASK:
+        return False
+    return mechanism in connection.mechanisms and mechanism not in (PLAIN, AMQPLAIN, *broker.dialect.mechanisms)
+
+
+def admit_by_unknown_mechanism(broker: Broker, connection: Connection, method: Method) -> None:
+    """The broker is content with the first response, and the connection goes on as any other."""
+    _start_ok(broker, connection, method)
+    _admit(broker, connection, "")
 
 
 def _wishes_in_vain(connection: Connection, properties: object) -> bool:

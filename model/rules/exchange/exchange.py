@@ -32,7 +32,9 @@ from __future__ import annotations
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.broker_state import TRACE_EXCHANGE
 from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.openness import EXTENSION
 from amqpspec.model.broker.queues import Exchange
 from amqpspec.model.broker.routing import BY_TYPE
 from amqpspec.model.broker.topology import delete_exchange
@@ -58,12 +60,15 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
     if not broker.dialect.extensions:
         check_not_default(name)  # no sentence says which of two errors comes first
     wanted = _wanted(broker, name, arguments)
-    if wanted.type not in BY_TYPE:
+    if not _is_known(broker, wanted.type):
         # "invalid" is what the broker knows as one of its own atoms (rabbit_exchange:check_type): "" and any other word
         code, flaws = broker.dialect.unknown_exchange_type, ("unknown", "invalid") if wanted.type else ("invalid",)
         texts = [f"{flaw} exchange type '{wanted.type}'" for flaw in flaws]
         whole = tuple(ProtocolError("EXCHANGE-004", code, each).text for each in texts)
-        raise ProtocolError("EXCHANGE-004", code, texts[0], pattern=OneOf(whole))
+        any_text = wanted.type.startswith(EXTENSION)  # a plugin that has it may refuse what it is given
+        raise ProtocolError(
+            "EXCHANGE-004", code, texts[0], pattern=None if any_text else OneOf(whole), any_text=any_text
+        )
     check_not_default(name)
     check_configure(broker, channel, name, "exchange")
     exchange = broker.exchanges.get(name)
@@ -74,11 +79,20 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
         _check_alternate(broker, channel, wanted)
         broker.exchanges[name] = wanted
         requirement = broker.bookkeeping.ended_exchanges.pop(name, requirement)
+        if wanted.type in broker.dialect.further_exchange_types:
+            requirement = "EXCHANGE-011"
     else:
         _check_equivalence(broker, channel, exchange, wanted)
     if name != arguments.get("exchange", ""):
         requirement = "QUEUE-028"
     answer(broker, channel, method, "exchange.declare-ok", {}, requirement)
+
+
+def _is_known(broker: Broker, exchange_type: str) -> bool:
+    """Is it a type of the text, one that the broker has besides, or one that it was seen to have?"""
+    if exchange_type in BY_TYPE or exchange_type in broker.dialect.further_exchange_types:
+        return True
+    return broker.has_open and any(each.type == exchange_type for each in broker.exchanges.values())
 
 
 def _wanted(broker: Broker, name: str, arguments: Table) -> Exchange:
@@ -99,7 +113,8 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, method: Method
     check_not_default(name)
     check_any(broker, channel, name, "exchange")
     find_exchange(broker, channel, name, broker.bookkeeping.ended_exchanges.get(name, "EXCHANGE-005"))
-    answer(broker, channel, method, "exchange.declare-ok", {}, "EXCHANGE-005")
+    requirement = "EXCHANGE-012" if name == TRACE_EXCHANGE else "EXCHANGE-005"
+    answer(broker, channel, method, "exchange.declare-ok", {}, requirement)
 
 
 def delete(broker: Broker, channel: Channel, method: Method) -> None:
@@ -144,7 +159,7 @@ def _check_equivalence(broker: Broker, channel: Channel, exchange: Exchange, wan
         ("auto_delete", wanted.auto_delete, exchange.auto_delete),
         ("internal", wanted.internal, exchange.internal),
     ):
-        if received != current:
+        if received != current and not (argument == "type" and not current):
             raise ProtocolError(
                 requirement,
                 broker.dialect.exchange_type_change if argument == "type" else 406,
