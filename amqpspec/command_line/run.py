@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from amqpspec.command_line.exit_codes import INTERRUPTED, TERMINATED
-from amqpspec.command_line.options import DEFAULT_SEQUENCES, available_processors, random_seed
+from amqpspec.command_line.options import DEFAULT_SEQUENCES, available_processors, seed_of_run
 from amqpspec.command_line.output_files import require_apart, require_writable, write
 from amqpspec.command_line.run_directory import held, make_directory
 from amqpspec.command_line.run_outputs import print_result, write_reports
@@ -87,7 +87,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
     if options.parquet:
         with needed_for(f"to write {options.parquet}"):
             import pyarrow  # noqa: F401
-    seed = random_seed() if options.seed is None else options.seed
+    seed = seed_of_run(options)
     wanted = RunOptions(
         tuple(options.only), seed, sequences, options.steps, options.time_budget,
         gives_up=options.sequences is None and options.time_budget is None,

@@ -105,6 +105,7 @@ class SequenceJudge:
         """What was found so far; inconclusive at best when the sequence is not `complete`."""
         acceptor = self.acceptor
         verdict, reason, failures = acceptor.verdict, acceptor.why_undecided, self.failures
+        reason = None if reason is None else plain(reason)
         elsewhere = {each.requirement for each in acceptor.failures}.difference(each.requirement for each in failures)
         dialect = acceptor.dialect
         wrongly = [each for each in acceptor.failures if blamed(each, dialect) is None]

@@ -11,6 +11,11 @@ Requirements:
   basic.deliver.exchange is the exchange originally published to. [rabbit_exchange:route1]
 * BIND-006: bind-ok order. bind-ok/unbind-ok take effect before they are sent: a publish on the same channel after
   bind-ok is routed with the binding. [rabbit_binding:add]
+* EXCHANGE-011: Types of exchanges that send to one binding. From 4.0 on there is the type x-local-random, from 4.3 on
+  x-modulus-hash as well. Such an exchange sends each message to one of its bindings, whichever that is; if only one
+  queue is bound, to that. x-local-random takes bindings of classic queues with an empty key. In rabbitmq-4.0:
+  x-local-random. In rabbitmq-4.3: x-local-random and x-modulus-hash. [RabbitMQ guide: local random exchange;
+  rabbit_exchange_type_local_random; rabbit_exchange_type_modulus_hash]
 * PUBLISH-002: Default exchange routes by queue name. routing key = queue name; unknown name is unroutable.
   [rabbit_exchange:route; AMQP 0-9-1 basic.publish]
 * PUBLISH-003: direct. A direct exchange routes on an exact, case-sensitive match of the key; the empty key is allowed.
@@ -73,7 +78,7 @@ class Routes:
     # ---- doubt
     #: it comes through an exchange that nobody can follow, because of this word; and where it may go from there
     open_by: str = doubt("")
-    perhaps: dict[Queue, None] = doubt(factory=dict, view="perhaps")
+    perhaps: tuple[Queue, ...] = doubt((), view="perhaps")
 
     # ---- blame
     passed_over: dict[Queue, str] = to_blame(factory=dict)
@@ -123,7 +128,7 @@ def route(
         matched = False
         if source.open_by or (source.type in TO_ONE and not chooses and len(_destinations(source)) > 1):
             routes.open_by = source.open_by or f"choice of the exchange type {source.type}"
-            routes.perhaps.update(dict.fromkeys(reachable(exchanges, queues, source)))
+            routes.perhaps = tuple(dict.fromkeys((*routes.perhaps, *reachable(exchanges, queues, source))))
             continue
         bindings = source.bindings[:1] if source.type in TO_ONE else source.bindings
         for binding in bindings:

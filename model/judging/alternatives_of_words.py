@@ -72,6 +72,8 @@ def _of_exchange(broker: Broker, method: Method) -> Iterator[Alternative]:
         yield _alternative("argument of a plugin", "EXCHANGE-006", method, way)
     if name.startswith(_RABBITMQS):
         yield from _of_named_exchanges(broker, method)
+    if name.startswith(_RABBITMQS) or _is_nameless(broker, name):
+        yield _alternative("exchange of the broker's own", "EXCHANGE-002", method, partial(_refuse, code=406))
 
 
 def _take_type(broker: Broker, method: Method, name: str, kind: str) -> None:
@@ -125,10 +127,17 @@ def _of_publish(broker: Broker, method: Method) -> Iterator[Alternative]:
     name = str(method.arguments.get("exchange", ""))
     if name.startswith(_RESERVED) and name not in broker.exchanges:
         yield from _of_named_exchanges(broker, method)
+    elif _is_nameless(broker, name):
+        yield _alternative("internal exchange of the broker's own", "EXCHANGE-009", method, partial(_refuse, code=403))
     elif method.arguments.get("mandatory") and broker.has_open and name in broker.exchanges:
         content = method.content or EMPTY_CONTENT
         if routes_of(broker, broker.exchanges[name], method.arguments.get("routing_key", ""), content).open_by:
             yield _alternative("message that an open exchange sends to nobody", "PUBLISH-007", method, _route_nowhere)
+
+
+def _is_nameless(broker: Broker, name: str) -> bool:
+    """Is it one of the broker's own of which nothing is known but that it is there?"""
+    return name in broker.exchanges and not broker.exchanges[name].type
 
 
 def _route_nowhere(broker: Broker, method: Method) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpspec.model.promises.choices import ConsumerTimeouts, Dialect, QuorumRequeue, DeprecatedFeature
+from amqpspec.model.promises.choices import ConsumerTimeouts, DeprecatedFeature, Dialect, QuorumRequeue
 from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.promises.queue_arguments import KNOWN_TO_3
 from amqpspec.model.promises.text_choices import THE_TEXT

@@ -19,9 +19,9 @@ from dataclasses import replace
 from amqpspec.model.promises.choices import (
     CarriedFailures,
     ConsumerTimeouts,
+    DeprecatedFeature,
     QuorumPriorities,
     QuorumRequeue,
-    DeprecatedFeature,
 )
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0

@@ -140,7 +140,7 @@ def routes_of(broker: Broker, exchange: Exchange, routing_key: str, content: Con
         headers = {name: value for name, value in headers.items() if name != "BCC"}
     routes = route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect, chooses=broker.is_punctual)
     if broker.routes_nothing:
-        routes = replace(routes, open_by="", perhaps={})
+        routes = replace(routes, open_by="", perhaps=())
     return routes
 
 

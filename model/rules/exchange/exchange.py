@@ -23,6 +23,14 @@ Requirements:
 * EXCHANGE-010: Alternate exchange is named by a text. Declaring a new exchange whose alternate-exchange argument is not
   a string is a soft 406; the exchange that it names need not exist. An empty name finds no queue: the default exchange
   has no bindings to follow. [rabbit_channel.erl exchange.declare; rabbit_misc:r_arg]
+* EXCHANGE-011: Types of exchanges that send to one binding. From 4.0 on there is the type x-local-random, from 4.3 on
+  x-modulus-hash as well. Such an exchange sends each message to one of its bindings, whichever that is; if only one
+  queue is bound, to that. x-local-random takes bindings of classic queues with an empty key. In rabbitmq-4.0:
+  x-local-random. In rabbitmq-4.3: x-local-random and x-modulus-hash. [RabbitMQ guide: local random exchange;
+  rabbit_exchange_type_local_random; rabbit_exchange_type_modulus_hash]
+* EXCHANGE-012: The exchange of the tracer. Every virtual host has the internal topic exchange amq.rabbitmq.trace. A
+  passive declare finds it, and queues can be bound to it; publishing to it, deleting it and declaring it otherwise are
+  refused. [RabbitMQ guide: firehose; rabbit_vhost:declare_default_exchanges; rabbit_trace]
 * QUEUE-028: CR/LF stripped from names. \\r and \\n are removed from queue/exchange names in declare, delete and bind.
   [rabbit_channel.erl:strip_cr_lf]
 """
@@ -38,7 +46,7 @@ from amqpspec.model.broker.openness import EXTENSION
 from amqpspec.model.broker.queues import Exchange
 from amqpspec.model.broker.routing import BY_TYPE
 from amqpspec.model.broker.topology import delete_exchange
-from amqpspec.model.protocol.erlang_wording import printed, wire_type
+from amqpspec.model.protocol.erlang_wording import atom, printed, wire_type
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method, Table
 from amqpspec.model.protocol.patterns import OneOf
@@ -153,18 +161,20 @@ def _check_equivalence(broker: Broker, channel: Channel, exchange: Exchange, wan
     """EXCHANGE-006, EXCHANGE-002; in the order of rabbit_exchange:assert_equivalence."""
     requirement = "EXCHANGE-002" if exchange.name.startswith("amq.") else "EXCHANGE-006"
     where = exchange_text(broker, channel, exchange.name)
+    if not exchange.type:
+        return  # the broker's own, of which nothing is known
     for argument, received, current in (
         ("type", wanted.type, exchange.type),
         ("durable", wanted.durable, exchange.durable),
         ("auto_delete", wanted.auto_delete, exchange.auto_delete),
         ("internal", wanted.internal, exchange.internal),
     ):
-        if received != current and not (argument == "type" and not current):
+        if received != current:
             raise ProtocolError(
                 requirement,
                 broker.dialect.exchange_type_change if argument == "type" else 406,
                 f"inequivalent arg '{argument}' for {where}:"
-                f" received '{value_text(received)}' but current is '{value_text(current)}'",
+                f" received '{_printed(received)}' but current is '{_printed(current)}'",
                 named_code=argument == "type",
             )
     if not broker.dialect.extensions:
@@ -174,6 +184,10 @@ def _check_equivalence(broker: Broker, channel: Channel, exchange: Exchange, wan
     difference = _difference(wanted.arguments, exchange.arguments)
     if difference is not None:
         raise ProtocolError(requirement, 406, f"inequivalent arg '{ALTERNATE}' for {where}: {difference}")
+
+
+def _printed(value: bool | str) -> str:
+    return atom(value) if isinstance(value, str) else value_text(value)
 
 
 def _difference(wanted: Table, current: Table) -> str | None:

@@ -72,6 +72,11 @@ Requirements:
   [rabbit_fifo:query_stat; AMQP 0-9-1 queue.declare-ok]
 * QUEUE-028: CR/LF stripped from names. \\r and \\n are removed from queue/exchange names in declare, delete and bind.
   [rabbit_channel.erl:strip_cr_lf]
+* QUEUE-030: x-queue-master-locator. A classic queue may be declared with x-queue-master-locator, whatever its value.
+  From 4.3 on that is a deprecated feature: its declare is refused with a hard 541, after all other checks, unless the
+  configuration permits it (feature queue_master_locator). A queue that exists is compared as ever. In rabbitmq-3:
+  DeclareOk. In rabbitmq-4.0: DeclareOk. In rabbitmq-4.3: 541, unless configured otherwise.
+  [rabbit_classic_queue:validate_arguments, rabbit_queue_location (deprecated feature, denied by default from 4.3.0 on)]
 * QUORUM-006: consume/cancel are synchronous with the log. basic.consume and basic.cancel on a quorum queue run a raft
   command before the channel handles the next method: what follows on the channel, also when it was sent with it, finds
   the consumer counted, or no longer. [rabbit_fifo_client:checkout]

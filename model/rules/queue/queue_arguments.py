@@ -27,6 +27,11 @@ Requirements:
   rabbitmq-3: DeclareOk. In rabbitmq-4.0: DeclareOk. In rabbitmq-4.3: denied by default upstream; Debian 4.3.6 reports
   permitted_by_default and answers DeclareOk. [RabbitMQ 4.3.0 release notes; rabbit_amqqueue:declare, deprecated
   feature]
+* QUEUE-030: x-queue-master-locator. A classic queue may be declared with x-queue-master-locator, whatever its value.
+  From 4.3 on that is a deprecated feature: its declare is refused with a hard 541, after all other checks, unless the
+  configuration permits it (feature queue_master_locator). A queue that exists is compared as ever. In rabbitmq-3:
+  DeclareOk. In rabbitmq-4.0: DeclareOk. In rabbitmq-4.3: 541, unless configured otherwise.
+  [rabbit_classic_queue:validate_arguments, rabbit_queue_location (deprecated feature, denied by default from 4.3.0 on)]
 """
 
 from __future__ import annotations
