@@ -228,9 +228,9 @@ def _previous_active(active: ActiveConsumer, _: Broker) -> Hashable:
 VIEWS: dict[str, View] = {
     view.__name__.removeprefix("_"): view
     for view in (
-        _memories, _connections, _channels, _queues, _exchanges, _not_before, _bindings, _reached, _perhaps, _own_consumers,
-        _limit, _oldest, _unconfirmed, _timed_out, _leaving, _dropped_at_deletion, _position_limit, _ready,
-        _growing_group, _log, _expiry, _has_timed_out, _consumers, _active, _previous_active,
+        _memories, _connections, _channels, _queues, _exchanges, _not_before, _bindings, _reached, _perhaps,
+        _own_consumers, _limit, _oldest, _unconfirmed, _timed_out, _leaving, _dropped_at_deletion, _position_limit,
+        _ready, _growing_group, _log, _expiry, _has_timed_out, _consumers, _active, _previous_active,
     )
 }  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Words that the model does not know: what a plugin or a later version may make of them (`model.broker.openness`).
 
-Types of exchanges and of queues, arguments, the broker's own exchanges, mechanisms of authentication. Usually the
-broker does what it does without them: it refuses the type, ignores the argument, has no such exchange. As an alternative
-it knows the word. Then what the word names is open, and the sequence is undecided if nothing else explains what comes.
+Types of exchanges and of queues, arguments, the broker's own exchanges. Usually the broker does what it does without
+them: it refuses the type, ignores the argument, has no such exchange. As an alternative it knows the word. Then what
+the word names is open, and the sequence is undecided if nothing else explains what comes.
 
 The text keeps `x-` for types of exchanges that are not its own, and RabbitMQ and its plugins begin their arguments with
 it: other types of exchanges are unknown to everybody, and other arguments mean nothing.
@@ -24,7 +24,6 @@ from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method
 from amqpspec.model.rules.basic.publish import routes_of
 from amqpspec.model.rules.connection.closing import fail
-from amqpspec.model.rules.connection.handshake import admit_by_unknown_mechanism, is_unknown_mechanism
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.queue.queue_values import CHECKS
 
@@ -61,10 +60,7 @@ def _of_exchange(broker: Broker, method: Method) -> Iterator[Alternative]:
     name, kind = str(arguments.get("exchange", "")), str(arguments.get("type", "direct"))
     is_known = kind in broker.dialect.further_exchange_types
     if kind.startswith(EXTENSION) and all(each.type != kind for each in broker.exchanges.values()):
-        if is_known:
-            way = partial(_refuse_type)
-        else:
-            way = partial(_take_type, name=name, kind=kind)
+        way = _refuse_type if is_known else partial(_take_type, name=name, kind=kind)
         yield _alternative("exchange type of a plugin", "EXCHANGE-004", method, way)
     word = unknown_argument(arguments.get("arguments") or {}, ())
     if word is not None and name not in broker.exchanges and (kind in BY_TYPE or is_known):
@@ -232,22 +228,8 @@ def _refuse(broker: Broker, method: Method, code: int) -> None:
         fail(broker, channel, method, ProtocolError("QUEUE-013", code, "refused", any_text=True, any_code=True))
 
 
-# --------------------------------------------------------------------------------------------- authentication
-
-
-def _of_mechanism(broker: Broker, method: Method) -> Iterator[Alternative]:
-    connection = broker.connections.get(method.connection)
-    if connection is not None and is_unknown_mechanism(broker, connection, method):
-        yield _alternative("mechanism of a plugin", "CONN-007", method, _admit)
-
-
-def _admit(broker: Broker, method: Method) -> None:
-    admit_by_unknown_mechanism(broker, broker.connections[method.connection], method)
-
-
 #: By the name of the method.
 ALTERNATIVES_OF_WORDS: Mapping[str, Callable[[Broker, Method], Iterator[Alternative]]] = {
-    "connection.start-ok": _of_mechanism,
     "exchange.declare": _of_exchange,
     "exchange.bind": _of_binding,
     "exchange.unbind": _of_binding,

@@ -191,7 +191,7 @@ def shown_by_confirm(copies: tuple[tuple[Queue, Message], ...]) -> Iterator[str]
         yield "CONFIRM-008"
     if any(queue.deleted for queue, _ in copies):
         yield "CONFIRM-012"
-    if len(copies) > 1:
+    if sum(not queue.open_by for queue, _ in copies) > 1:
         yield "CONFIRM-010"
     if any(queue.durable and message.content.properties.get("delivery_mode") == 2 for queue, message in copies):
         yield "CONFIRM-016"

@@ -67,7 +67,7 @@ from amqpspec.model.broker.openness import message_of
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import UNKNOWN_TAG, Consumer, Message, Queue
 from amqpspec.model.broker.time_to_live import BEHIND, dropped_by_fetch, is_long_over, missed
-from amqpspec.model.outputs.delivered_content import check_delivery, shows_what_is_kept
+from amqpspec.model.outputs.delivered_content import check_delivery, shows_what_is_kept, wrong_number
 from amqpspec.model.outputs.delivered_message import find, out_of_order
 from amqpspec.model.outputs.late_deliveries import (
     check_late_delivery,
@@ -165,8 +165,10 @@ def _observe_from_open(broker: Broker, channel: Channel, consumer: Consumer, met
     """A queue that nobody can follow may hand out anything (`model.broker.openness`), within the consumer's limits."""
     if not broker.has_room(consumer):
         return unexpected(broken_by_delivery(broker, consumer), "basic.deliver beyond the limit")
-    _take_from_open(broker, channel, consumer.queue, method, consumer, consumer.no_ack)
-    return NONE
+    wrong = wrong_number(broker, channel, consumer.queue, method)
+    if not wrong:
+        _take_from_open(broker, channel, consumer.queue, method, consumer, consumer.no_ack)
+    return wrong
 
 
 def _take_from_open(
@@ -297,6 +299,9 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
         if pending.counted:
             broker.bookkeeping.exercised["GET-001"] += 1
     elif queue.open_by:
+        wrong = wrong_number(broker, channel, queue, method)
+        if wrong:
+            return wrong
         _take_from_open(broker, channel, queue, method, None, pending.no_ack)
     else:
         found = find(broker, channel, queue, method)

@@ -44,9 +44,6 @@ def _observe(broker: Broker, event: TraceEvent) -> Mismatches:
         return observe_on_connection(broker, event)
     channel = broker.channels.get((event.connection, event.channel))
     if channel is None:
-        connection = broker.connections.get(event.connection)
-        if connection is not None and connection.state is ConnectionState.FOREIGN:
-            return NONE
         return unexpected(UNSOLICITED.get(event.name, "CHAN-001"), f"{event.name} on a channel that is not open")
     method = event.name
     if channel.state is not ChannelState.OPEN:

@@ -114,8 +114,8 @@ class Dialect:
     default_queue_type_in_errors: str | None
     #: which arguments queue.declare knows (rabbit_*_queue:capabilities)
     queue_arguments: KnownArguments
-    #: queues that are neither durable nor exclusive: denied by default from 4.3 on, which a build or a configuration may
-    #: undo (rabbit_amqqueue, feature `transient_nonexcl_queues`; QUEUE-018)
+    #: queues that are neither durable nor exclusive: denied by default from 4.3 on, which a build or a configuration
+    #: may undo (rabbit_amqqueue, feature `transient_nonexcl_queues`; QUEUE-018)
     transient_queues: DeprecatedFeature
     #: `x-queue-master-locator` of a classic queue (rabbit_classic_queue:validate_arguments, feature
     #: `queue_master_locator`; QUEUE-030)

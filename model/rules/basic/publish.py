@@ -118,7 +118,7 @@ def deliver(broker: Broker, channel: Channel, publication: Publication) -> tuple
         # it comes before the confirm (CONFIRM-009), by its number in `Expected.publish`: model.outputs.confirms
         channel.owed.append(_returned(broker, channel, publication))
         broker.debtors[channel.key] = None
-    elif publication.mandatory:
+    elif publication.mandatory and not routes.open_by:
         broker.fired("PUBLISH-008")
     if channel.confirming:
         channel.unconfirmed[channel.published] = copies
@@ -174,6 +174,8 @@ def _enqueue(broker: Broker, channel: Channel, routes: Routes, pattern: Message)
 
 def _remember(broker: Broker, channel: Channel, routes: Routes, content: Content) -> None:
     """What decided where the message goes made a difference; and is to blame if it turns up elsewhere."""
+    if routes.open_by:
+        return
     reasons = set(routes.queues.values()) or {routes.decided_by}
     broker.fired(*reasons)
     blamed = out_of_the_ordinary(*sorted(reasons))

@@ -236,15 +236,14 @@ def _start_ok(broker: Broker, connection: Connection, method: Method) -> None:
     if mechanism not in (connection.mechanisms or broker.dialect.mechanisms):
         refuse_silently(broker, connection, "CONN-007")
         return
-    if response == MASK or connection.is_assumed:
+    if mechanism not in (PLAIN, AMQPLAIN, *broker.dialect.mechanisms):
+        connection.state = ConnectionState.SECURING
+        connection.may_end = True
+        note_undecided(broker, f"authentication mechanism {mechanism}")
+    elif response == MASK or connection.is_assumed:
         _admit(broker, connection, broker.own_user)
     elif mechanism not in (PLAIN, AMQPLAIN):
-        if mechanism in broker.dialect.mechanisms:
-            _admit(broker, connection, "")
-        else:
-            # of what may follow nothing can be said
-            connection.state = ConnectionState.FOREIGN
-            note_undecided(broker, f"authentication mechanism {mechanism}")
+        _admit(broker, connection, "")
     elif (credentials := credentials_of(mechanism, response)) is None:
         refuse_silently(broker, connection, "CONN-027")
     elif (user := broker.users.get(credentials.user)) is not None and user.password == credentials.password != "":
@@ -253,17 +252,8 @@ def _start_ok(broker: Broker, connection: Connection, method: Method) -> None:
         _refuse_login(broker, connection, mechanism)
 
 
-def is_unknown_mechanism(broker: Broker, connection: Connection, method: Method) -> bool:
-    """Does the client log in by a mechanism that is offered, and that the model does not know?"""
-    mechanism = method.arguments.get("mechanism", PLAIN)
-    if connection.state is not ConnectionState.STARTING or method.arguments.get("response") == MASK:
-        return False
-    return mechanism in connection.mechanisms and mechanism not in (PLAIN, AMQPLAIN, *broker.dialect.mechanisms)
-
-
-def admit_by_unknown_mechanism(broker: Broker, connection: Connection, method: Method) -> None:
-    """The broker is content with the first response, and the connection goes on as any other."""
-    _start_ok(broker, connection, method)
+def let_in(broker: Broker, connection: Connection) -> None:
+    """What an unknown mechanism has asked was answered: the connection goes on as any other."""
     _admit(broker, connection, "")
 
 
