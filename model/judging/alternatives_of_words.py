@@ -131,6 +131,15 @@ def _of_publish(broker: Broker, method: Method) -> Iterator[Alternative]:
             yield _alternative("message that an open exchange sends to nobody", "PUBLISH-007", method, _route_nowhere)
 
 
+def _of_commit(broker: Broker, method: Method) -> Iterator[Alternative]:
+    """May an open exchange have chosen a queue that is gone now? Then the commit may break the connection."""
+    channel = broker.open_channel(method)
+    if channel is None or channel.transaction is None:
+        return
+    if any(queue.deleted for each in channel.transaction.publications for queue in each.routes.perhaps):
+        yield _alternative("message for a queue that is gone", "TX-002", method, partial(_refuse, code=541))
+
+
 def _is_nameless(broker: Broker, name: str) -> bool:
     """Is it one of the broker's own of which nothing is known but that it is there?"""
     return name in broker.exchanges and not broker.exchanges[name].type
@@ -241,4 +250,5 @@ ALTERNATIVES_OF_WORDS: Mapping[str, Callable[[Broker, Method], Iterator[Alternat
     "basic.consume": _of_consumer,
     "basic.get": _of_open_queue,
     "basic.publish": _of_publish,
+    "tx.commit": _of_commit,
 }

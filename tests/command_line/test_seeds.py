@@ -1,4 +1,4 @@
-"""Which seed a run has: a known gate searches the same every time, everything else by chance, and says how to repeat it."""
+"""Which seed a run has: a known gate searches the same every time, everything else by chance; how to repeat it."""
 
 from __future__ import annotations
 

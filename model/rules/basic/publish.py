@@ -147,9 +147,10 @@ def routes_of(broker: Broker, exchange: Exchange, routing_key: str, content: Con
 def _enqueue(broker: Broker, channel: Channel, routes: Routes, pattern: Message) -> tuple[tuple[Queue, Message], ...]:
     """A message like `pattern` in each of the queues."""
     copies: list[tuple[Queue, Message]] = []
-    for queue in routes.perhaps:
+    perhaps = [queue for queue in routes.perhaps if not queue.deleted]
+    for queue in perhaps:
         open_queue(broker, queue, routes.open_by)
-    for queue, reason in (routes.queues | dict.fromkeys(routes.perhaps, routes.decided_by)).items():
+    for queue, reason in (routes.queues | dict.fromkeys(perhaps, routes.decided_by)).items():
         message = Message(
             pattern.content,
             pattern.exchange,

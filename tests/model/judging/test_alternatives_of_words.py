@@ -119,6 +119,17 @@ def test_in_a_transaction_as_well() -> None:
     assert not returned(talk.fork()).see("a.1", "tx.commit-ok").rest().acceptor.failures
 
 
+def test_a_commit_may_be_for_a_queue_that_is_gone() -> None:
+    talk = queues("q").send("a.1 exchange.declare x x-random durable").see("a.1", "exchange.declare-ok").rest()
+    bound(talk, "q", "x").send("a.1 tx.select").see("a.1", "tx.select-ok").rest()
+    talk.send("a.1 basic.publish k exchange=x body=m").rest()
+    refused = {"reply_code": 506, "reply_text": "RESOURCE_ERROR - not_found", "class_id": 90, "method_id": 20}
+    assert talk.fork().send("a.1 tx.commit").see("a", "connection.close", **refused).failure.requirement == "TX-004"
+    talk.send("b.1 queue.delete q").see("b.1", "queue.delete-ok", message_count=0).rest().send("a.1 tx.commit")
+    assert not talk.fork().see("a.1", "tx.commit-ok").rest().acceptor.failures
+    assert not talk.see("a", "connection.close", **refused).rest().acceptor.failures
+
+
 def test_a_queue_that_is_bound_to_it_may_hold_anything() -> None:
     talk = declared().send("a.1 basic.publish k exchange=x body=m").confirm("a.1", 1).rest()
     for body in ("m", "of old", None):
