@@ -16,6 +16,7 @@ from functools import partial
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.openness import EXTENSION, note_undecided, open_queue, spread, unknown_argument
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Exchange, Queue
 from amqpspec.model.broker.routing import BY_TYPE
 from amqpspec.model.judging.alternative import Alternative
@@ -132,12 +133,26 @@ def _of_publish(broker: Broker, method: Method) -> Iterator[Alternative]:
 
 
 def _of_commit(broker: Broker, method: Method) -> Iterator[Alternative]:
-    """May an open exchange have chosen a queue that is gone now? Then the commit may break the connection."""
+    """An open queue may refuse a message. Where an open exchange may have chosen a queue that is gone now, the commit
+    may break the connection.
+    """
     channel = broker.open_channel(method)
-    if channel is None or channel.transaction is None:
+    if channel is None or channel.transaction is None or not broker.has_open:
         return
-    if any(queue.deleted for each in channel.transaction.publications for queue in each.routes.perhaps):
+    routes = [each.routes for each in channel.transaction.publications]
+    if any(queue.deleted for each in routes for queue in each.perhaps):
         yield _alternative("message for a queue that is gone", "TX-002", method, partial(_refuse, code=541))
+    if any(each.perhaps or any(queue.open_by for queue in each.queues) for each in routes):
+        yield _alternative("message that an open queue refuses", "TX-008", method, _complete_in_part)
+
+
+def _complete_in_part(broker: Broker, method: Method) -> None:
+    process(broker, method)
+    channel = broker.open_channel(method)
+    answer = channel.owed[-1] if channel is not None and channel.owed else None
+    if channel is not None and isinstance(answer, Expected) and answer.method == "tx.commit-ok":
+        channel.owed.pop()
+        fail(broker, channel, method, ProtocolError("TX-008", 406, "partial tx completion"))
 
 
 def _is_nameless(broker: Broker, name: str) -> bool:
