@@ -21,6 +21,9 @@ _ARGUMENTS, _AUTO_DELETE, _EXCLUSIVE, _EXPIRATION = REASONS[:6], 6, 7, 8
 #: A message in a queue.
 _Place = tuple[str, int]
 
+#: Begins the names of the exchanges that a broker publishes to by itself: its log, its events, its tracer.
+_OF_THE_BROKER = "amq.rabbitmq."
+
 
 @dataclass(slots=True)
 class _Channel:
@@ -287,6 +290,8 @@ class _Sequence:
 
     def _delivered(self, row: TraceRow, channel: _Channel, queue: str, is_settled: bool) -> None:
         arguments = row["arguments"]
+        if str(arguments.get("exchange", "")).startswith(_OF_THE_BROKER):
+            return  # nobody published it but the broker itself
         headers = row.get("properties", {}).get("headers") or {}
         is_dead_letter = "x-death" in headers
         if is_dead_letter:
