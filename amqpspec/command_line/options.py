@@ -16,6 +16,7 @@ from amqpspec.conformance.traces.local_path import not_served
 from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect
+from amqpspec.model.promises.versions import VERIFIED_SEED
 from amqpspec.targets.brokers.dialect_file import DialectFileError, dialect_in
 
 
@@ -35,6 +36,9 @@ _DIALECT_HELP = (
 
 
 DEFAULT_SEQUENCES = 100
+
+#: What --seed takes for a seed that nobody has chosen.
+RANDOM = "random"
 
 #: The most of every option that is a time: a week, which a campaign may take. Much more is beyond what the system can
 #: wait for.
@@ -104,8 +108,10 @@ def _run(parser: argparse.ArgumentParser) -> None:
         "--only", action="append", default=[], metavar="ID-PREFIX", help="such as ACK or QOS-003; repeatable"
     )
     parser.add_argument(
-        "--seed", type=_seed, help="equal seeds make equal commands (default: a random one, which is shown)"
-    )
+        "--seed", type=_seed, metavar=f"N|{RANDOM}",
+        help="equal seeds make equal commands (default: a random one, which is shown; with --gate known always"
+        f" {VERIFIED_SEED}, by which the versions were verified)",
+    )  # fmt: skip
     parser.add_argument(
         "--sequences", type=_count, metavar="N",
         help=f"sequences of the search (default {DEFAULT_SEQUENCES}; fewer where the target was lost and the run"
@@ -192,7 +198,7 @@ def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("one", metavar="FROM", help=f"the broker that the application knows; {what}")
     parser.add_argument("other", metavar="TO", help="the one that it is to meet")
     parser.add_argument("--only", action="append", default=[], metavar="ID-PREFIX", help="as of `run`")
-    parser.add_argument("--seed", type=_seed, help="of the search (default: a random one)")
+    parser.add_argument("--seed", type=_seed, metavar=f"N|{RANDOM}", help="of the search (default: random)")
     # None: not given, as runs that are there do not take it
     parser.add_argument("--sequences", type=_count, help=f"sequences of the search (default {DEFAULT_SEQUENCES})")
     parser.add_argument("--steps", type=_positive_count, help="most steps of a sequence (default 30)")
@@ -273,7 +279,9 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spark", metavar="MASTER", help="such as 'local[*]' (default: in this process)")
     parser.add_argument("--sequences", type=_positive_count, metavar="N", help="on each target")
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="nothing is begun after that")
-    parser.add_argument("--seed", type=_seed, help="equal seeds make equal commands (default: a random one)")
+    parser.add_argument(
+        "--seed", type=_seed, metavar=f"N|{RANDOM}", help="equal seeds make equal commands (default: random)"
+    )
     parser.add_argument(
         "--run", metavar="NAME",
         help="of the run in the store; one that was stopped goes on by it, its --seed and all else as before",
@@ -403,7 +411,9 @@ def _port(text: str) -> int:
 
 
 def _seed(text: str) -> int:
-    number = int(_number(text, int, 0, "a seed (0 or more)"))
+    if text == RANDOM:
+        return random_seed()
+    number = int(_number(text, int, 0, f"a seed (0 or more, or {RANDOM})"))
     if number >= 2**50:
         raise argparse.ArgumentTypeError(f"{text!r} is beyond the greatest seed, {2**50 - 1}")
     return number
@@ -418,3 +428,12 @@ def available_processors() -> int:
 
 def random_seed() -> int:
     return random.SystemRandom().randrange(1_000_000)
+
+
+def seed_of_run(options: argparse.Namespace) -> int:
+    """The seed that was asked for; else one by which a run that fails by what is new only is the same every time, and
+    any other one is not.
+    """
+    if options.seed is not None:
+        return int(options.seed)
+    return VERIFIED_SEED if options.gate is Gate.KNOWN else random_seed()

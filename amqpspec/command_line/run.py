@@ -16,7 +16,7 @@ from rich.console import Console
 
 from amqpspec.command_line.exit_codes import INTERRUPTED, TERMINATED
 from amqpspec.command_line.logins import complain
-from amqpspec.command_line.options import DEFAULT_SEQUENCES, available_processors, random_seed
+from amqpspec.command_line.options import DEFAULT_SEQUENCES, available_processors, seed_of_run
 from amqpspec.command_line.output_files import require_apart, require_place_of_trace, require_writable, write
 from amqpspec.command_line.run_directory import held, make_directory, require_no_address
 from amqpspec.command_line.run_outputs import print_result, tell_of_errors, write_reports
@@ -94,7 +94,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
     if options.parquet:
         with needed_for(f"to write {options.parquet}"):
             import_module("pyarrow")
-    seed = random_seed() if options.seed is None else options.seed
+    seed = seed_of_run(options)
     wanted = RunOptions(
         tuple(options.only), seed, sequences, options.steps, options.time_budget,
         gives_up=options.sequences is None and options.time_budget is None,

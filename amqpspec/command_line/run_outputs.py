@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
 from amqpspec.command_line.logins import complain
 from amqpspec.command_line.output_files import add_to_job_summary, job_summary, write
 from amqpspec.command_line.suite_errors import as_far_as_possible, tell_errors, write_errors
 from amqpspec.conformance.traces.trace import TraceError, jsonl_to_parquet
+from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.promises.registry import requirements
 from amqpspec.reports.output_file import output_file
+
+#: Options of which a command that repeats a run says nothing if they have these values.
+_USUAL: Mapping[str, object] = {"steps": 30, "driver": "wire", "mode": "lockstep", "gate": Gate.PROMISE}
 
 
 def write_reports(result: RunResult, options: argparse.Namespace, ended_with: int | None) -> None:
@@ -73,11 +78,13 @@ def _command_files(result: RunResult, directory: Path) -> Iterator[tuple[FoundFa
 
 def print_result(result: RunResult, options: argparse.Namespace, console: Console) -> None:
     from amqpspec.reports.terminal import print_report, print_verdict
+    from amqpspec.reports.text import visible
 
     if options.quiet:
         print_verdict(console, result)
         return
     print_report(console, result, requirements(), list(_next_steps(result, options)))
+    console.print(Text(visible(f"run it again: {_again(result, options)}")), soft_wrap=True)
     console.print(f"report: {options.html or options.out / 'report.html'}   trace: {options.out / 'trace.jsonl'}")
 
 
@@ -85,6 +92,19 @@ def _replay_of(file: Path, result: RunResult, options: argparse.Namespace) -> st
     """The command that carries out the file as the run did."""
     dialect = [] if options.dialect is None else ["--dialect", str(options.dialect)]
     return shlex.join(["amqpspec", "replay", str(file), _again_at(result, options), *dialect])
+
+
+def _again(result: RunResult, options: argparse.Namespace) -> str:
+    """The command that makes the same run again."""
+    words: list[object] = [_again_at(result, options), "--seed", result.seed]
+    for name, values in (("only", options.only), ("theme", options.theme)):
+        words += [word for value in values for word in (f"--{name}", value)]
+    for name in ("sequences", "steps", "time_budget", "dialect", "driver", "mode", "gate"):
+        value = getattr(options, name, None)
+        if value is not None and value != _USUAL.get(name):
+            words += [f"--{name.replace('_', '-')}", value]
+    words += ["--search-only"] if options.search_only else []
+    return shlex.join(["amqpspec", "run", *map(str, words)])
 
 
 def _again_at(result: RunResult, options: argparse.Namespace) -> str:

@@ -14,7 +14,7 @@ from rich.text import Text
 from amqpspec.command_line import report
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST, USAGE
 from amqpspec.command_line.logins import complain
-from amqpspec.command_line.options import random_seed
+from amqpspec.command_line.options import seed_of_run
 from amqpspec.command_line.usage import UsageError
 from amqpspec.reports.text import visible
 from amqpspec.targets.address import login_in
@@ -35,8 +35,7 @@ def run_each(options: argparse.Namespace, console: Console, run: Callable[[argpa
             raise UsageError(f"--{name.replace('_', '-')} names one file, and there are several targets")
     if options.update_deviations:
         raise UsageError("--update-deviations is for one target")
-    if options.seed is None:
-        options.seed = random_seed()
+    options.seed = seed_of_run(options)
     codes: list[int] = []
     places: list[Path] = []
     targets = [options.target, *options.more]

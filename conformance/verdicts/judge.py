@@ -140,7 +140,8 @@ class SequenceJudge:
 
     def _judgement(self, complete: bool) -> SequenceJudgement:
         acceptor = self.acceptor
-        verdict, reason, failures = acceptor.verdict, acceptor.reason, self.failures
+        verdict, reason, failures = acceptor.verdict, acceptor.why_undecided, self.failures
+        reason = None if reason is None else plain(reason)
         elsewhere = {each.requirement for each in acceptor.failures}.difference(each.requirement for each in failures)
         dialect = acceptor.dialect
         wrongly = [each for each in acceptor.failures if blamed(each, dialect) is None]

@@ -41,6 +41,10 @@ class Bookkeeping:
     #: bodies published of late, with the requirement that routed them: blamed if they turn up where they should not
     published: deque[tuple[bytes, str]] = field(default_factory=lambda: deque(maxlen=64))
 
+    # ---- what becomes of the explanation
+    #: what could not be judged by it, as sentences (model.broker.openness)
+    undecided: dict[str, None] = field(default_factory=dict)
+
     @contextmanager
     def counting_anyway(self) -> Iterator[None]:
         """What happens within is the broker's own doing: it counts in a barrier as well."""

@@ -136,7 +136,7 @@ class Broker(QueueSteps):
         for message in queue.messages:
             self.note_gone(queue, message, requirement)
         note_all_left(queue)
-        if queue in self.deliverable:
+        if queue in self.deliverable or queue.open_by:
             self._note_leaving(queue)
         remove_bindings_to(self, queue)
         crossing = crossed_by_cancel(queue)

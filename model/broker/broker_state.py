@@ -36,6 +36,9 @@ PREDECLARED_EXCHANGES = {
 
 _PREDECLARED = {name: Exchange(name, type) for name, type in PREDECLARED_EXCHANGES.items()}
 
+#: The exchange that RabbitMQ's tracer publishes to: every virtual host has it (rabbit_vhost, rabbit_trace).
+TRACE_EXCHANGE = "amq.rabbitmq.trace"
+
 
 @dataclass(eq=False)
 class BrokerState:
@@ -90,6 +93,8 @@ class BrokerState:
     #: (model.broker.delivery_timeouts)
     timing: dict[ChannelKey, None] = derived(factory=dict)
     next_timeout: float = derived(NEVER)
+    #: some exchange or queue is open, or was (model.broker.openness)
+    has_open: bool = derived(False)
 
     # ---- doubt
     #: times of the trace (model.rules.extensions.message_expiry, model.broker.delivery_timeouts): the earliest at which
@@ -112,6 +117,8 @@ class BrokerState:
     touched: dict[tuple[ChannelKey, Queue], None] = apart(
         "barriers go by it; of what is permitted only `overflow.may_be_contrary` does", factory=dict
     )
+    #: what an open exchange was to route goes nowhere, while an input is processed
+    routes_nothing: bool = doubt(False)
     #: the queue that takes or refuses against what its limit says, while an input is processed
     deciding_otherwise: Queue | None = doubt(None)
 
@@ -120,6 +127,8 @@ class BrokerState:
 
     def __post_init__(self, virtual_host: str) -> None:
         self.vhosts[virtual_host] = True
+        if self.dialect.extensions:
+            self.exchanges[TRACE_EXCHANGE] = Exchange(TRACE_EXCHANGE, "topic", internal=True)
 
     def channel(self, connection: str, number: int) -> Channel:
         """The channel of that number, which need not be open."""

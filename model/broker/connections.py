@@ -38,6 +38,8 @@ class ConnectionState(Enum):
     AWAITING_HEADER = "awaiting a protocol header"
     #: connection.start is sent or owed, and start-ok has not come; and so on
     STARTING = "starting"
+    #: start-ok has come, of a mechanism that the model does not know: what is said until connection.tune is unknown
+    SECURING = "securing"
     TUNING = "tuning"
     OPENING = "opening"
     OPEN = "running"

@@ -57,7 +57,7 @@ def rests(broker: BrokerState, consumer: Consumer) -> bool:
 
 def service_is_unknown(broker: BrokerState, queue: Queue) -> bool:
     """Can nobody know what the queue does? Then it may deliver to any consumer, or to none."""
-    return False
+    return bool(queue.open_by)
 
 
 def highest(consumers: Iterable[Consumer]) -> list[Consumer]:

@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.broker_state import PREDECLARED_EXCHANGES
+from amqpspec.model.broker.broker_state import PREDECLARED_EXCHANGES, TRACE_EXCHANGE
 from amqpspec.model.broker.channels import Channel, TimedOut
 from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.dispatch import priority, service_is_unknown
@@ -79,7 +79,9 @@ def _queues(broker: Broker, _: Broker) -> Hashable:
 
 def _exchanges(broker: Broker, _: Broker) -> Hashable:
     known = {
-        name: each for name, each in broker.exchanges.items() if each.bindings or name not in PREDECLARED_EXCHANGES
+        name: each
+        for name, each in broker.exchanges.items()
+        if each.bindings or (name not in PREDECLARED_EXCHANGES and name != TRACE_EXCHANGE)
     }
     return _all_by_key(known, view_as(Exchange), broker) if known else ()
 
@@ -101,6 +103,10 @@ def _bindings(exchange: Exchange, _: Broker) -> Hashable:
 
 def _reached(routes: Routes, _: Broker) -> Hashable:
     return tuple([(queue.name, queue.deleted) for queue in routes.queues])
+
+
+def _perhaps(routes: Routes, _: Broker) -> Hashable:
+    return tuple([(queue.name, queue.deleted) for queue in routes.perhaps])
 
 
 def _own_consumers(channel: Channel, broker: Broker) -> Hashable:
@@ -218,9 +224,9 @@ def _previous_active(active: ActiveConsumer, _: Broker) -> Hashable:
 VIEWS: dict[str, View] = {
     view.__name__.removeprefix("_"): view
     for view in (
-        _connections, _channels, _queues, _exchanges, _not_before, _bindings, _reached, _own_consumers,
-        _limit, _oldest, _unconfirmed, _timed_out, _leaving, _dropped_at_deletion, _position_limit, _ready,
-        _growing_group, _log, _expiry, _has_timed_out, _consumers, _active, _previous_active,
+        _connections, _channels, _queues, _exchanges, _not_before, _bindings, _reached, _perhaps,
+        _own_consumers, _limit, _oldest, _unconfirmed, _timed_out, _leaving, _dropped_at_deletion, _position_limit,
+        _ready, _growing_group, _log, _expiry, _has_timed_out, _consumers, _active, _previous_active,
     )
 }  # fmt: skip
 

@@ -40,7 +40,7 @@ from amqpspec.model.broker.limits_shown import shown_by_waiting
 from amqpspec.model.broker.message_order import note_all_left, note_left, put_new
 from amqpspec.model.broker.overflow import tell_publishers
 from amqpspec.model.broker.owed import PendingGet
-from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue
+from amqpspec.model.broker.queues import ANY_NUMBER, Arrival, Consumer, Dropping, Message, Queue
 from amqpspec.model.broker.stream_log import append
 from amqpspec.model.broker.time_to_live import begin_time_to_live
 from amqpspec.model.promises.queue_types import QueueType
@@ -117,7 +117,9 @@ class QueueSteps(BrokerState):
     def refresh(self, queue: Queue) -> None:
         """Note whether the queue has something to deliver and somebody to take it."""
         deliverable = False
-        if queue.type is QueueType.STREAM:
+        if queue.open_by:
+            pass  # nothing is owed
+        elif queue.type is QueueType.STREAM:
             deliverable = any(c.latest_offset < len(queue.log) for c in self.recipients(queue))
         elif queue.messages and not queue.deleted:
             for _ in self.recipients(queue):
@@ -139,6 +141,8 @@ class QueueSteps(BrokerState):
 
     def enqueue(self, queue: Queue, message: Message) -> None:
         """Put a new message into the queue; whether it has arrived is not proven yet."""
+        if queue.open_by:
+            return
         message.position = queue.next_position
         queue.next_position += 1
         message.stamp = self.stamp
@@ -254,6 +258,8 @@ class QueueSteps(BrokerState):
 
         Messages on their way into the queue may be missed, and those on their way to a consumer are out of it.
         """
+        if queue.open_by:
+            return 0, ANY_NUMBER
         high = most_ready(queue)
         low = len(queue.messages) - len(queue.unproven)
         if low <= 0 or service_is_unknown(self, queue):
@@ -297,6 +303,8 @@ class QueueSteps(BrokerState):
 
         But while the queue counts somebody who is gone it may hand messages to that one yet, which come back.
         """
+        if queue.open_by:
+            return
         if arguments["message_count"] == len(queue.messages):
             queue.miscounted = ""
         if not arguments["consumer_count"] and queue.present_consumers:

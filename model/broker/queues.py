@@ -64,6 +64,10 @@ CHOSEN_TAG = "amq.ctag-"
 UNKNOWN_TAG = "amq.ctag-?"
 
 
+#: More messages than any queue holds.
+ANY_NUMBER = 2**63
+
+
 class Arrival(Enum):
     """How sure it is that a ready message is in its queue already, and no longer on its way there.
 
@@ -270,6 +274,8 @@ class Queue:
     deadlines: int = 0
 
     # ---- doubt
+    #: nobody can tell what it does: the word that the model does not know, or "" (model.broker.openness)
+    open_by: str = doubt("")
     #: of the ready ones, those that are not proven to have arrived, in the order in which they set out
     unproven: dict[Message, None] = doubt(factory=dict, view="growing_group")
     #: number of the present group (`Message.transit_group`)
@@ -347,6 +353,10 @@ class Exchange:
     arguments: Table = field(default_factory=dict)
     #: from here to queues and other exchanges, in no order
     bindings: tuple[Binding, ...] = law((), view="bindings")
+
+    # ---- doubt
+    #: as of a queue: nobody can tell where it sends what
+    open_by: str = doubt("")
 
     # ---- blame
     #: those that were taken back of late, newest last: blamed if messages still go their way

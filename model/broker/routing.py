@@ -11,6 +11,11 @@ Requirements:
   basic.deliver.exchange is the exchange originally published to. [rabbit_exchange:route1]
 * BIND-006: bind-ok order. bind-ok/unbind-ok take effect before they are sent: a publish on the same channel after
   bind-ok is routed with the binding. [rabbit_binding:add]
+* EXCHANGE-011: Types of exchanges that send to one binding. From 4.0 on there is the type x-local-random, from 4.3 on
+  x-modulus-hash as well. Such an exchange sends each message to one of its bindings, whichever that is; if only one
+  queue is bound, to that. x-local-random takes bindings of classic queues with an empty key. In rabbitmq-4.0:
+  x-local-random. In rabbitmq-4.3: x-local-random and x-modulus-hash. [RabbitMQ guide: local random exchange;
+  rabbit_exchange_type_local_random; rabbit_exchange_type_modulus_hash]
 * PUBLISH-002: Default exchange routes by queue name. routing key = queue name; unknown name is unroutable.
   [rabbit_exchange:route; AMQP 0-9-1 basic.publish]
 * PUBLISH-003: direct. A direct exchange routes on an exact, case-sensitive match of the key; the empty key is allowed.
@@ -43,7 +48,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from amqpspec.model.broker.field_kinds import law, to_blame
+from amqpspec.model.broker.field_kinds import doubt, law, to_blame
 from amqpspec.model.broker.headers_matching import headers_match
 from amqpspec.model.broker.queues import Binding, Exchange, Queue
 from amqpspec.model.broker.topic_matching import topic_matches
@@ -51,6 +56,10 @@ from amqpspec.model.promises.choices import Dialect
 
 #: The requirement by which an exchange of each type chooses.
 BY_TYPE = {"direct": "PUBLISH-003", "fanout": "PUBLISH-004", "topic": "PUBLISH-005", "headers": "PUBLISH-006"}
+#: RabbitMQ's types that send a message to one of the bindings, whichever that is (rabbit_exchange_type_local_random,
+#: rabbit_exchange_type_modulus_hash).
+TO_ONE = ("x-local-random", "x-modulus-hash")
+TO_ONE_BINDING = "EXCHANGE-011"
 DEFAULT_EXCHANGE, ALTERNATE, FURTHER_KEYS = "PUBLISH-002", "PUBLISH-010", "PUBLISH-011"
 TIME_STAMPS = "PUBLISH-018"
 EXCHANGE_BINDING, SEVERAL_BINDINGS, ENDED_BINDING = "BIND-004", "BIND-003", "BIND-006"
@@ -65,6 +74,11 @@ class Routes:
 
     # ---- law
     queues: dict[Queue, str] = law(factory=dict, view="reached")
+
+    # ---- doubt
+    #: it comes through an exchange that nobody can follow, because of this word; and where it may go from there
+    open_by: str = doubt("")
+    perhaps: tuple[Queue, ...] = doubt((), view="perhaps")
 
     # ---- blame
     passed_over: dict[Queue, str] = to_blame(factory=dict)
@@ -97,23 +111,32 @@ def route(
     keys: Sequence[str],
     headers: Mapping[str, Any],
     dialect: Dialect,
+    *,
+    chooses: bool = False,
 ) -> Routes:
-    """`keys`: the routing key, and then those of CC and BCC (PUBLISH-011)."""
+    """`keys`: the routing key, and then those of CC and BCC (PUBLISH-011). `chooses`: where a broker may send it to one
+    queue or another, the first is taken (the embedded broker).
+    """
     if not exchange.name:
         return _by_queue_name(queues, keys)
-    routes = Routes(decided_by=FURTHER_KEYS if len(keys) > 1 else BY_TYPE[exchange.type])
+    routes = Routes(decided_by=FURTHER_KEYS if len(keys) > 1 else _requirement(exchange))
     seen = {exchange.name}
     # exchanges to ask, and how the message got there
     work = [(exchange, "")]
     while work:
         source, way = work.pop()
         matched = False
-        for binding in source.bindings:
+        if source.open_by or (source.type in TO_ONE and not chooses and len(_destinations(source)) > 1):
+            routes.open_by = source.open_by or f"choice of the exchange type {source.type}"
+            routes.perhaps = tuple(dict.fromkeys((*routes.perhaps, *reachable(exchanges, queues, source))))
+            continue
+        bindings = source.bindings[:1] if source.type in TO_ONE else source.bindings
+        for binding in bindings:
             requirement = _matches(source, binding, keys, headers, dialect)
             name = binding.destination
             if requirement is None:
                 if not binding.to_exchange and queues[name] not in routes.queues:
-                    routes.passed_over[queues[name]] = way or BY_TYPE[source.type]
+                    routes.passed_over[queues[name]] = way or _requirement(source)
                 continue
             matched = True
             if not binding.to_exchange:
@@ -139,6 +162,29 @@ def route(
     return routes
 
 
+def reachable(exchanges: Mapping[str, Exchange], queues: Mapping[str, Queue], exchange: Exchange) -> list[Queue]:
+    """The queues that the exchange may send something to, whatever the bindings say."""
+    found: dict[Queue, None] = {}
+    seen, work = {exchange.name}, [exchange]
+    while work:
+        source = work.pop()
+        found.update({queues[each.destination]: None for each in source.bindings if not each.to_exchange})
+        for name in (*(each.destination for each in source.bindings if each.to_exchange), source.alternate):
+            if isinstance(name, str) and name not in seen and name in exchanges:
+                seen.add(name)
+                work.append(exchanges[name])
+    return list(found)
+
+
+def _destinations(source: Exchange) -> set[tuple[bool, str]]:
+    return {(each.to_exchange, each.destination) for each in source.bindings}
+
+
+def _requirement(exchange: Exchange) -> str:
+    """By which the exchange chooses."""
+    return BY_TYPE.get(exchange.type, TO_ONE_BINDING)
+
+
 def _by_queue_name(queues: Mapping[str, Queue], keys: Sequence[str]) -> Routes:
     routes = Routes(decided_by=FURTHER_KEYS if len(keys) > 1 else DEFAULT_EXCHANGE)
     for key in dict.fromkeys(keys):
@@ -152,9 +198,9 @@ def _matches(
     source: Exchange, binding: Binding, keys: Sequence[str], headers: Mapping[str, Any], dialect: Dialect
 ) -> str | None:
     """The requirement by which the binding matches, or None."""
-    by_type = BY_TYPE[source.type]
+    by_type = _requirement(source)
     match source.type:
-        case "fanout":
+        case "fanout" | "x-local-random" | "x-modulus-hash":
             return by_type
         case "headers":
             fits = headers_match(

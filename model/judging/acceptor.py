@@ -105,7 +105,7 @@ class Acceptor:
                 explanation.broker.client_idle_until = event.time
             return  # that time has passed is all
         only = self.explanations[0]
-        if len(self.explanations) == 1 and not only.pending and only.is_quiet and not self.overlapping:
+        if len(self.explanations) == 1 and not only.pending and only.is_silent and not self.overlapping:
             self.explanations += process_in(only, event, self._defects)
         elif not self.overlapping and all(each.is_at_rest for each in self.explanations):
             try:
@@ -268,7 +268,16 @@ class Acceptor:
     def verdict(self) -> Verdict:
         if self.failures:
             return Verdict.FAIL
-        return Verdict.INCONCLUSIVE if self.reason else Verdict.PASS
+        return Verdict.INCONCLUSIVE if self.why_undecided else Verdict.PASS
+
+    @property
+    def why_undecided(self) -> str | None:
+        """Why not everything could be judged: what ended the judging, or words that the model does not know, where
+        there is no explanation without them.
+        """
+        lawful = [each for each in self.explanations if each.defect is None] or self.explanations
+        undecided = [each.broker.bookkeeping.undecided for each in lawful]
+        return self.reason or ("; ".join(undecided[0]) if all(undecided) else None)
 
     @property
     def patience(self) -> float:
@@ -305,7 +314,7 @@ class Acceptor:
         """Process what the broker must have processed: in a state that is quiet it could have sent nothing."""
         while len(self.explanations) == 1:
             only = self.explanations[0]
-            if only.is_settled or not only.is_quiet or self.overlapping:
+            if only.is_settled or not only.is_silent or self.overlapping:
                 return
             if len(set(map(lane_of, only.pending))) > 1:
                 return

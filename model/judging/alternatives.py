@@ -24,8 +24,9 @@ from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives_of_queues import ALTERNATIVES_OF_QUEUES
 from amqpspec.model.judging.alternatives_of_the_text import alternatives_of_the_text
 from amqpspec.model.judging.alternatives_of_timeouts import ALTERNATIVES_OF_TIMEOUTS
+from amqpspec.model.judging.alternatives_of_words import ALTERNATIVES_OF_WORDS
 from amqpspec.model.judging.free_choices import choices_of, other_values
-from amqpspec.model.promises.choices import TransientQueues
+from amqpspec.model.promises.choices import DeprecatedFeature
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method, TraceEvent
@@ -35,12 +36,13 @@ from amqpspec.model.rules.extensions.queue_expiry import is_in_use, note_going
 from amqpspec.model.rules.extensions.timeout_schedule import MOST_TOGETHER, others_due, process_timeout
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.other_ways import BY_METHOD
+from amqpspec.model.rules.queue.queue_arguments import MASTER_LOCATOR
 from amqpspec.model.rules.tx.commit import breaks_connection
 
 
 def _declares_transient(broker: Broker, method: Method) -> bool:
     arguments = method.arguments
-    if broker.dialect.transient_queues is not TransientQueues.EITHER or arguments.get("passive"):
+    if broker.dialect.transient_queues is not DeprecatedFeature.EITHER or arguments.get("passive"):
         return False
     channel = broker.open_channel(method)
     if channel is None:
@@ -48,9 +50,22 @@ def _declares_transient(broker: Broker, method: Method) -> bool:
     return not (arguments.get("durable") or arguments.get("exclusive") or arguments.get("queue") in broker.queues)
 
 
+def _names_master_locator(broker: Broker, method: Method) -> bool:
+    if broker.dialect.master_locators is not DeprecatedFeature.USUALLY_REFUSED:
+        return False
+    return MASTER_LOCATOR in (method.arguments.get("arguments") or {})
+
+
+def _permit_master_locator(broker: Broker, method: Method) -> None:
+    dialect = broker.dialect
+    broker.dialect = replace(dialect, master_locators=DeprecatedFeature.ALLOWED)
+    process(broker, method)
+    broker.dialect = dialect
+
+
 def _refuse_transient(broker: Broker, method: Method) -> None:
     dialect = broker.dialect
-    broker.dialect = replace(dialect, transient_queues=TransientQueues.REFUSED)
+    broker.dialect = replace(dialect, transient_queues=DeprecatedFeature.REFUSED)
     process(broker, method)
     broker.dialect = dialect
 
@@ -175,6 +190,14 @@ ALTERNATIVES: tuple[Alternative, ...] = (
         process=_refuse_transient,
     ),
     Alternative(
+        name="deprecated argument permitted",
+        requirement="QUEUE-030",
+        source="rabbit_classic_queue:validate_arguments; deprecated_features.permit.queue_master_locator",
+        kinds=("queue.declare",),
+        applies=_names_master_locator,
+        process=_permit_master_locator,
+    ),
+    Alternative(
         name="queue counted while it expires",
         requirement="QUEUE-027",
         source="rabbit_quorum_queue:delete (the process first), stat (no process: {ok, 0, 0})",
@@ -238,8 +261,7 @@ def _ways_of(kind: Kind, dialect_name: str, has_extensions: bool) -> tuple[_Ways
             found.append(lambda broker, event: other_values(broker, event, choices))
         if not has_extensions and kind in BY_METHOD:
             found.append(alternatives_of_the_text)
-        if kind in _MADE_FOR:
-            found.append(_MADE_FOR[kind])
+        found.extend(each[kind] for each in (_MADE_FOR, ALTERNATIVES_OF_WORDS) if kind in each)
     return tuple(found)
 
 

@@ -15,6 +15,7 @@ from amqpspec.model.broker.internal_events import (
     PossibleEvent,
     Teardown,
 )
+from amqpspec.model.broker.openness import may_speak
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives import alternatives_to
@@ -133,7 +134,7 @@ class Explanation:
         time? Nothing must be under way.
         """
         broker = self.broker
-        if broker.debtors or broker.deliverable or broker.expiring or broker.ageing:
+        if broker.debtors or broker.deliverable or broker.expiring or broker.ageing or may_speak(broker):
             return False
         return broker.next_timeout > event.time + AHEAD and not isinstance(event, ClockWait)
 
@@ -189,6 +190,11 @@ class Explanation:
         """A broker that is silent now is right to be silent."""
         return self.broker.quiet
 
+    @property
+    def is_silent(self) -> bool:
+        """A broker that says something now is wrong, whatever it says."""
+        return self.is_quiet and not may_speak(self.broker)
+
     def unproven(self) -> Iterable[Debt]:
         """What should have come, and no count has shown. A broker that tells no counts shows nothing by them."""
         return unproven(self.broker) if self.broker.dialect.text.counts_are_told else ()
@@ -201,7 +207,7 @@ class Explanation:
     @property
     def is_at_rest(self) -> bool:
         """Nothing is under way, and the broker may send nothing: the next input is processed when it is sent."""
-        return self.is_settled and self.defect is None and self.is_quiet
+        return self.is_settled and self.defect is None and self.is_silent
 
     @property
     def patience(self) -> float:

@@ -142,7 +142,9 @@ def _wrong_kind(channel: Channel, method: Method, numbers: list[int]) -> Iterato
         refused = refusal_of(copies)
         if refused and method.name == "basic.ack":
             yield Mismatch(refused, Shape.UNEXPECTED, "basic.ack of a message that a queue refused", False)
-        elif not refused and method.name == "basic.nack" and not any(queue.deleted for queue, _ in copies):
+        elif not refused and method.name == "basic.nack" and not any(
+            queue.deleted or queue.open_by for queue, _ in copies
+        ):
             detail = "basic.nack of a message that no queue refused"
             yield Mismatch(refused_for_nothing(copies), Shape.UNEXPECTED, detail, False)
 
@@ -189,7 +191,7 @@ def shown_by_confirm(copies: tuple[tuple[Queue, Message], ...]) -> Iterator[str]
         yield "CONFIRM-008"
     if any(queue.deleted for queue, _ in copies):
         yield "CONFIRM-012"
-    if len(copies) > 1:
+    if sum(not queue.open_by for queue, _ in copies) > 1:
         yield "CONFIRM-010"
     if any(queue.durable and message.content.properties.get("delivery_mode") == 2 for queue, message in copies):
         yield "CONFIRM-016"

@@ -44,6 +44,7 @@ from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import NO_HEARTBEAT, SocketEvent, Table, TraceEvent
 from amqpspec.model.rules.connection.blocking import requirement_of
 from amqpspec.model.rules.connection.ending import abandon_connection, end_connection
+from amqpspec.model.rules.connection.handshake import let_in
 
 #: Seconds by which clocks may differ, of the two sides and of those who look at them.
 CLOCK_TOLERANCE = 0.05
@@ -55,6 +56,10 @@ def observe_on_connection(broker: Broker, event: TraceEvent) -> Mismatches:
         return unexpected("CONN-001", f"{event.name} on a connection that is not open")
     if connection.state is ConnectionState.FOREIGN:
         return NONE
+    if connection.state is ConnectionState.SECURING:
+        if event.name != "connection.tune":
+            return NONE
+        let_in(broker, connection)
     if isinstance(event, SocketEvent):
         return _observe_end(broker, connection, event)
     for owed in connection.owed:

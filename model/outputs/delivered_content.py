@@ -86,19 +86,24 @@ from amqpspec.model.protocol.methods import Method
 _RECOVERED = ("RECOVER-001", "RECOVER-002")
 
 
+def wrong_number(broker: Broker, channel: Channel, queue: Queue, method: Method) -> tuple[Mismatch, ...]:
+    """CONSUME-014: what is wrong with the delivery tag. Empty if it is right."""
+    tag = method.arguments["delivery_tag"]
+    if tag and not broker.dialect.extensions and not channel.has_used(tag):
+        channel.next_tag = tag  # numbers may be left out, and come later: their order is in no text
+    right = channel.next_tag
+    if tag == right and (broker.dialect.extensions or not channel.has_used(tag)):
+        return ()
+    detail = f"{method.name} delivery-tag"
+    return (Mismatch("CONSUME-014", Shape.WRONG_ARGUMENT, detail, True, str(right), "delivery_tag", right, queue),)
+
+
 def check_delivery(
     broker: Broker, channel: Channel, queue: Queue, message: Message, method: Method, by_get: bool
 ) -> tuple[Mismatch, ...]:
     """Compare everything that a deliver or get-ok says about a message that may be delivered. Empty if right."""
     arguments = method.arguments
-    wrong: list[Mismatch] = []
-    tag = arguments["delivery_tag"]
-    if tag and not broker.dialect.extensions and not channel.has_used(tag):
-        channel.next_tag = tag  # numbers may be left out, and come later: their order is in no text
-    if tag != channel.next_tag or (not broker.dialect.extensions and channel.has_used(tag)):
-        allowed, detail = str(channel.next_tag), f"{method.name} delivery-tag"
-        right = channel.next_tag
-        wrong.append(Mismatch("CONSUME-014", Shape.WRONG_ARGUMENT, detail, True, allowed, "delivery_tag", right, queue))
+    wrong: list[Mismatch] = [*wrong_number(broker, channel, queue, method)]
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True
     if may_be_redelivered(queue, message):

@@ -62,10 +62,11 @@ from amqpspec.model.broker.delivery_timeouts import begin_delivery, spare
 from amqpspec.model.broker.limits import note_delivery, nothing_was_got
 from amqpspec.model.broker.limits_shown import broken_by_delivery, shown_by_delivery
 from amqpspec.model.broker.message_order import priority_requirement, shows_priority
+from amqpspec.model.broker.openness import message_of
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import UNKNOWN_TAG, Consumer, Message, Queue
 from amqpspec.model.broker.time_to_live import BEHIND, dropped_by_fetch, is_long_over, missed
-from amqpspec.model.outputs.delivered_content import check_delivery, shows_what_is_kept
+from amqpspec.model.outputs.delivered_content import check_delivery, shows_what_is_kept, wrong_number
 from amqpspec.model.outputs.delivered_message import find, out_of_order
 from amqpspec.model.outputs.late_deliveries import (
     check_late_delivery,
@@ -114,6 +115,8 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
     if not consumer.announced:
         return unexpected("CONSUME-001", "basic.deliver before consume-ok")
     queue = consumer.queue
+    if queue.open_by:
+        return _observe_from_open(broker, channel, consumer, method)
     if queue.type is QueueType.STREAM:
         return observe_stream_deliver(broker, channel, consumer, method)
     late = under_way(consumer, method) if queue.deleted else None
@@ -151,6 +154,33 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
     _hand_over(broker, channel, queue, message, consumer, consumer.no_ack)
     broker.refresh(queue)
     return wrong
+
+
+def _observe_from_open(broker: Broker, channel: Channel, consumer: Consumer, method: Method) -> Mismatches:
+    """A queue that nobody can follow may hand out anything (`model.broker.openness`), within the consumer's limits."""
+    if not broker.has_room(consumer):
+        return unexpected(broken_by_delivery(broker, consumer), "basic.deliver beyond the limit")
+    wrong = wrong_number(broker, channel, consumer.queue, method)
+    if not wrong:
+        _take_from_open(broker, channel, consumer.queue, method, consumer, consumer.no_ack)
+    return wrong
+
+
+def _take_from_open(
+    broker: Broker, channel: Channel, queue: Queue, method: Method, consumer: Consumer | None, no_ack: bool
+) -> None:
+    message = message_of(method, queue)
+    tag = channel.next_tag
+    channel.next_tag = tag + 1
+    if no_ack:
+        channel.automatic.append(tag)
+        spare(broker, channel, queue, consumer)
+    else:
+        entry = channel.unacknowledged[tag] = Unacknowledged(message, queue, consumer)
+        begin_delivery(broker, channel, entry)
+        if consumer is not None:
+            note_delivery(broker, channel, consumer)
+            broker.refresh_sharing(channel)
 
 
 def _check_time(broker: Broker, message: Message) -> Mismatches:
@@ -264,6 +294,11 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
         nothing_was_got(broker, channel)
         if pending.counted:
             broker.bookkeeping.exercised["GET-001"] += 1
+    elif queue.open_by:
+        wrong = wrong_number(broker, channel, queue, method)
+        if wrong:
+            return wrong
+        _take_from_open(broker, channel, queue, method, None, pending.no_ack)
     else:
         found = find(broker, channel, queue, method)
         if isinstance(found, str):

@@ -23,14 +23,20 @@ class QuorumRequeue(Enum):
     FRONT = "front"
 
 
-class TransientQueues(Enum):
-    """Queues that are neither durable nor exclusive (QUEUE-018; feature `transient_nonexcl_queues`)."""
+class DeprecatedFeature(Enum):
+    """What becomes of a feature that RabbitMQ gives up (rabbit_deprecated_features)."""
 
     ALLOWED = "allowed"
-    #: an administrator may have forbidden or allowed them: both are right
+    #: a build or an administrator may have forbidden or allowed it: both are right
     EITHER = "either"
-    #: refused with 541 (rabbit_amqqueue:declare)
+    #: refused with 541, unless an administrator has allowed it: both are right
+    USUALLY_REFUSED = "usually refused"
+    #: refused with 541
     REFUSED = "refused"
+
+    @property
+    def is_refused(self) -> bool:
+        return self in (DeprecatedFeature.USUALLY_REFUSED, DeprecatedFeature.REFUSED)
 
 
 class QuorumPriorities(Enum):
@@ -108,8 +114,12 @@ class Dialect:
     default_queue_type_in_errors: str | None
     #: which arguments queue.declare knows (rabbit_*_queue:capabilities)
     queue_arguments: KnownArguments
-    #: denied by default from 4.3 on, which a build or a configuration may undo (rabbit_amqqueue, deprecated feature)
-    transient_queues: TransientQueues
+    #: queues that are neither durable nor exclusive: denied by default from 4.3 on, which a build or a configuration
+    #: may undo (rabbit_amqqueue, feature `transient_nonexcl_queues`; QUEUE-018)
+    transient_queues: DeprecatedFeature
+    #: `x-queue-master-locator` of a classic queue (rabbit_classic_queue:validate_arguments, feature
+    #: `queue_master_locator`; QUEUE-030)
+    master_locators: DeprecatedFeature
     #: `x-consumer-timeout` of basic.consume is checked (rabbit_queue_type:consume)
     consumer_timeout_checked: bool
     consumer_timeouts: ConsumerTimeouts
@@ -170,6 +180,8 @@ class Dialect:
     deleted_before_commit: DeletedBeforeCommit = DeletedBeforeCommit.LOOKED_UP
     #: a quorum queue looks for expired messages at the front of each priority (rabbit_fifo:expire_batch, 4.3)
     quorum_expires_by_priority: bool = False
+    #: types of exchanges beside those of the text that are there without a plugin (EXCHANGE-011)
+    further_exchange_types: tuple[str, ...] = ()
     #: where RabbitMQ's ways are not those of the text
     text: TextChoices = RABBITMQS_WAYS
     #: beside the text: the capabilities of the text's dialect (`model.promises.dialects.extensions`)

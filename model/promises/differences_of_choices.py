@@ -77,6 +77,10 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             within="3.13.3: 406",
             either_in=(_THREE,),
         ),
+        "further_exchange_types": _change(
+            "release notes of 4.0.1 (x-local-random); rabbit_exchange_type_modulus_hash (in the broker from 4.3.0 on)",
+            ("EXCHANGE-011",),
+        ),
         "queue_type_in_get_error": _free(
             "a text only (v4.2.0 rabbit_channel:unsupported_single_active_consumer_error)",
             ("GET-005",),
@@ -124,6 +128,11 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
         "queue_arguments": _change("see the table of the arguments", ("QUEUE-010", "QUEUE-013", "QUEUE-016")),
         "transient_queues": _change(
             "release notes of 4.3.0 (denied by default, may be permitted)", ("QUEUE-018",), either_in=(_NEWEST,)
+        ),
+        "master_locators": _change(
+            "rabbit_queue_location, deprecated feature queue_master_locator (denied by default, may be permitted)",
+            ("QUEUE-030",),
+            either_in=(_NEWEST,),
         ),
         "least_max_priority": _free(
             "guide: limits (x-max-priority is 1 to 255); no text says what 0 means (rabbit_priority_queue:priorities)",

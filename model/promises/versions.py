@@ -70,6 +70,10 @@ VERIFIED: Mapping[str, VersionRange] = MappingProxyType(
     }
 )
 
+#: The seed of the search by which these versions were verified: what it finds in them is known, so what it finds in one
+#: of them today is new in the broker, or in this suite.
+VERIFIED_SEED = 1
+
 
 def newest_verified() -> Version:
     """The newest version that was verified."""

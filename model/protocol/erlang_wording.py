@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -30,6 +31,11 @@ def printed(value: Any) -> str:
     if isinstance(value, str):
         return value
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else term(value)
+
+
+def atom(text: str) -> str:
+    """As the broker prints one of its own words: in quotes where it is no plain one."""
+    return text if re.fullmatch(r"[a-z][A-Za-z0-9_@]*", text) else f"'{text}'"
 
 
 def term(value: Any) -> str:

@@ -21,6 +21,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.internal_events import Input, InternalEvent
+from amqpspec.model.broker.openness import spread
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.errors import FrameError, ProtocolError, SilentEnd
 from amqpspec.model.protocol.methods import (
@@ -138,6 +139,8 @@ def _on_channel(broker: Broker, connection: Connection, frame: Method | RawFrame
             in_settled_way(broker, channel, method, rule)
         else:
             rule(broker, channel, method)
+        if broker.has_open:
+            spread(broker)
     except (FrameError, SilentEnd):
         raise
     except ProtocolError as error:

@@ -28,6 +28,9 @@ _ARGUMENTS, _AUTO_DELETE, _EXCLUSIVE, _EXPIRATION = REASONS[:6], 6, 7, 8
 #: Of a gap in the tags of deliveries so many are remembered.
 _MOST_SKIPPED = 100
 
+#: Begins the names of the exchanges that a broker publishes to by itself: its log, its events, its tracer.
+_OF_THE_BROKER = "amq.rabbitmq."
+
 
 def facts_of(rows: Iterable[TraceRow], topology: Topology) -> Iterator[Fact]:
     """The facts of one sequence (a connection, or several). `topology`: of all sequences of the run."""
@@ -297,6 +300,8 @@ class _Sequence:
 
     def _delivered(self, row: TraceRow, channel: Channel, queue: str, is_settled: bool) -> None:
         arguments = row["arguments"]
+        if str(arguments.get("exchange", "")).startswith(_OF_THE_BROKER):
+            return  # nobody published it but the broker itself
         headers = row.get("properties", {}).get("headers") or {}
         is_dead_letter = "x-death" in headers
         if is_dead_letter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpspec.model.promises.choices import ConsumerTimeouts, Dialect, QuorumRequeue, TransientQueues
+from amqpspec.model.promises.choices import ConsumerTimeouts, DeprecatedFeature, Dialect, QuorumRequeue
 from amqpspec.model.promises.passive_declare_permission import PassiveDeclarePermission
 from amqpspec.model.promises.queue_arguments import KNOWN_TO_3
 from amqpspec.model.promises.text_choices import THE_TEXT
@@ -27,7 +27,8 @@ AMQP_0_9_1 = Dialect(
     stream_names_delivery_mode=False,
     default_queue_type_in_errors=None,
     queue_arguments=KNOWN_TO_3,
-    transient_queues=TransientQueues.ALLOWED,
+    transient_queues=DeprecatedFeature.ALLOWED,
+    master_locators=DeprecatedFeature.ALLOWED,
     consumer_timeout_checked=False,
     consumer_timeouts=ConsumerTimeouts.NONE,
     first_stream_texts=False,

@@ -20,6 +20,7 @@ RABBITMQ_4_0 = replace(
     title="RabbitMQ 4.0 to 4.2",
     consumer_timeouts=ConsumerTimeouts.OF_CHANNELS_BY_QUEUE,
     unknown_exchange_type=406,
+    further_exchange_types=("x-local-random",),
     quorum_requeue=QuorumRequeue.FRONT_WITH_LIMIT,
     quorum_delivery_limit=20,
     negative_delivery_limit_is_none=True,

@@ -19,9 +19,9 @@ from dataclasses import replace
 from amqpspec.model.promises.choices import (
     CarriedFailures,
     ConsumerTimeouts,
+    DeprecatedFeature,
     QuorumPriorities,
     QuorumRequeue,
-    TransientQueues,
 )
 from amqpspec.model.promises.deleted_before_commit import DeletedBeforeCommit
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
@@ -43,7 +43,9 @@ RABBITMQ_4_3 = replace(
     quorum_takeover_after_return=True,
     queue_type_in_get_error='<<"quorum">>',
     queue_arguments=KNOWN_TO_4_3,
-    transient_queues=TransientQueues.EITHER,
+    transient_queues=DeprecatedFeature.EITHER,
+    master_locators=DeprecatedFeature.USUALLY_REFUSED,
+    further_exchange_types=("x-local-random", "x-modulus-hash"),
     consumer_timeout_checked=True,
     consumer_timeouts=ConsumerTimeouts.OF_QUORUM_QUEUES,
     reply_address_is_routable=True,

@@ -35,6 +35,7 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.openness import open_queue
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Exchange, Message, Queue
 from amqpspec.model.broker.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
@@ -113,11 +114,11 @@ def deliver(broker: Broker, channel: Channel, publication: Publication) -> tuple
         broker.deleted_of_late.pop(pattern.routing_key, None)
     if channel.confirming:
         channel.published += 1
-    if publication.mandatory and not _counts_as_routed(broker, copies):
+    if publication.mandatory and not routes.open_by and not _counts_as_routed(broker, copies):
         # it comes before the confirm (CONFIRM-009), by its number in `Expected.publish`: model.outputs.confirms
         channel.owed.append(_returned(broker, channel, publication))
         broker.debtors[channel.key] = None
-    elif publication.mandatory:
+    elif publication.mandatory and not routes.open_by:
         broker.fired("PUBLISH-008")
     if channel.confirming:
         channel.unconfirmed[channel.published] = copies
@@ -137,13 +138,19 @@ def routes_of(broker: Broker, exchange: Exchange, routing_key: str, content: Con
     headers = content.properties.get("headers") or {}
     if len(keys) > 1:
         headers = {name: value for name, value in headers.items() if name != "BCC"}
-    return route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect)
+    routes = route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect, chooses=broker.is_punctual)
+    if broker.routes_nothing:
+        routes = replace(routes, open_by="", perhaps=())
+    return routes
 
 
 def _enqueue(broker: Broker, channel: Channel, routes: Routes, pattern: Message) -> tuple[tuple[Queue, Message], ...]:
     """A message like `pattern` in each of the queues."""
     copies: list[tuple[Queue, Message]] = []
-    for queue, reason in routes.queues.items():
+    perhaps = [queue for queue in routes.perhaps if not queue.deleted]
+    for queue in perhaps:
+        open_queue(broker, queue, routes.open_by)
+    for queue, reason in (routes.queues | dict.fromkeys(perhaps, routes.decided_by)).items():
         message = Message(
             pattern.content,
             pattern.exchange,
@@ -154,7 +161,7 @@ def _enqueue(broker: Broker, channel: Channel, routes: Routes, pattern: Message)
             further_keys=pattern.further_keys,
             hidden_keys=pattern.hidden_keys,
         )
-        if not refused(broker, queue, message, channel):
+        if not queue.open_by and not refused(broker, queue, message, channel):
             broker.enqueue(queue, message)
             enqueued(broker, queue, message, channel.key)
         if channel.confirming and any(consumer.channel == channel.key for consumer in broker.recipients(queue)):
@@ -168,6 +175,8 @@ def _enqueue(broker: Broker, channel: Channel, routes: Routes, pattern: Message)
 
 def _remember(broker: Broker, channel: Channel, routes: Routes, content: Content) -> None:
     """What decided where the message goes made a difference; and is to blame if it turns up elsewhere."""
+    if routes.open_by:
+        return
     reasons = set(routes.queues.values()) or {routes.decided_by}
     broker.fired(*reasons)
     blamed = out_of_the_ordinary(*sorted(reasons))

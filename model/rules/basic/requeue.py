@@ -139,6 +139,8 @@ def give_back(
     `failed`: counts towards the delivery limit (QUORUM-002). `lost_holder`: the channel is gone. `freed`: how many more
     its consumers may be handed because of this.
     """
+    if queue.open_by:
+        return  # anything may be there as it is
     away = _on_their_way(broker, queue, freed)
     for message in messages:
         if queue.deleted:

@@ -73,6 +73,7 @@ from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
+from amqpspec.model.broker.openness import note_undecided
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.credentials import AMQPLAIN, PLAIN, credentials_of
 from amqpspec.model.protocol.errors import ProtocolError
@@ -239,19 +240,25 @@ def _start_ok(broker: Broker, connection: Connection, method: Method) -> None:
     if mechanism not in (connection.mechanisms or broker.dialect.mechanisms):
         refuse_silently(broker, connection, "CONN-007")
         return
-    if response == MASK or connection.is_assumed:
+    if mechanism not in (PLAIN, AMQPLAIN, *broker.dialect.mechanisms):
+        connection.state = ConnectionState.SECURING
+        connection.may_end = True
+        note_undecided(broker, f"authentication mechanism {mechanism}")
+    elif response == MASK or connection.is_assumed:
         _admit(broker, connection, broker.own_user)
     elif mechanism not in (PLAIN, AMQPLAIN):
-        if mechanism in broker.dialect.mechanisms:
-            _admit(broker, connection, "")
-        else:
-            connection.state = ConnectionState.FOREIGN  # of a mechanism that is not known nothing can be said
+        _admit(broker, connection, "")
     elif (credentials := credentials_of(mechanism, response)) is None:
         refuse_silently(broker, connection, "CONN-027")
     elif (user := broker.users.get(credentials.user)) is not None and user.password == credentials.password != "":
         _admit(broker, connection, user.name)
     else:
         _refuse_login(broker, connection, mechanism)
+
+
+def let_in(broker: Broker, connection: Connection) -> None:
+    """What an unknown mechanism has asked was answered: the connection goes on as any other."""
+    _admit(broker, connection, "")
 
 
 def _wishes_in_vain(connection: Connection, properties: object) -> bool:

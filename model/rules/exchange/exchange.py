@@ -23,6 +23,14 @@ Requirements:
 * EXCHANGE-010: Alternate exchange is named by a text. Declaring a new exchange whose alternate-exchange argument is not
   a string is a soft 406; the exchange that it names need not exist. An empty name finds no queue: the default exchange
   has no bindings to follow. [rabbit_channel.erl exchange.declare; rabbit_misc:r_arg]
+* EXCHANGE-011: Types of exchanges that send to one binding. From 4.0 on there is the type x-local-random, from 4.3 on
+  x-modulus-hash as well. Such an exchange sends each message to one of its bindings, whichever that is; if only one
+  queue is bound, to that. x-local-random takes bindings of classic queues with an empty key. In rabbitmq-4.0:
+  x-local-random. In rabbitmq-4.3: x-local-random and x-modulus-hash. [RabbitMQ guide: local random exchange;
+  rabbit_exchange_type_local_random; rabbit_exchange_type_modulus_hash]
+* EXCHANGE-012: The exchange of the tracer. Every virtual host has the internal topic exchange amq.rabbitmq.trace. A
+  passive declare finds it, and queues can be bound to it; publishing to it, deleting it and declaring it otherwise are
+  refused. [RabbitMQ guide: firehose; rabbit_vhost:declare_default_exchanges; rabbit_trace]
 * QUEUE-028: CR/LF stripped from names. \\r and \\n are removed from queue/exchange names in declare, delete and bind.
   [rabbit_channel.erl:strip_cr_lf]
 """
@@ -32,11 +40,13 @@ from __future__ import annotations
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.broker_state import TRACE_EXCHANGE
 from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.openness import EXTENSION
 from amqpspec.model.broker.queues import Exchange
 from amqpspec.model.broker.routing import BY_TYPE
 from amqpspec.model.broker.topology import delete_exchange
-from amqpspec.model.protocol.erlang_wording import printed, wire_type
+from amqpspec.model.protocol.erlang_wording import atom, printed, wire_type
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method, Table
 from amqpspec.model.protocol.patterns import OneOf
@@ -58,12 +68,15 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
     if not broker.dialect.extensions:
         check_not_default(name)  # no sentence says which of two errors comes first
     wanted = _wanted(broker, name, arguments)
-    if wanted.type not in BY_TYPE:
+    if not _is_known(broker, wanted.type):
         # "invalid" is what the broker knows as one of its own atoms (rabbit_exchange:check_type): "" and any other word
         code, flaws = broker.dialect.unknown_exchange_type, ("unknown", "invalid") if wanted.type else ("invalid",)
         texts = [f"{flaw} exchange type '{wanted.type}'" for flaw in flaws]
         whole = tuple(ProtocolError("EXCHANGE-004", code, each).text for each in texts)
-        raise ProtocolError("EXCHANGE-004", code, texts[0], pattern=OneOf(whole))
+        any_text = wanted.type.startswith(EXTENSION)  # a plugin that has it may refuse what it is given
+        raise ProtocolError(
+            "EXCHANGE-004", code, texts[0], pattern=None if any_text else OneOf(whole), any_text=any_text
+        )
     check_not_default(name)
     check_configure(broker, channel, name, "exchange")
     exchange = broker.exchanges.get(name)
@@ -74,11 +87,20 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
         _check_alternate(broker, channel, wanted)
         broker.exchanges[name] = wanted
         requirement = broker.bookkeeping.ended_exchanges.pop(name, requirement)
+        if wanted.type in broker.dialect.further_exchange_types:
+            requirement = "EXCHANGE-011"
     else:
         _check_equivalence(broker, channel, exchange, wanted)
     if name != arguments.get("exchange", ""):
         requirement = "QUEUE-028"
     answer(broker, channel, method, "exchange.declare-ok", {}, requirement)
+
+
+def _is_known(broker: Broker, exchange_type: str) -> bool:
+    """Is it a type of the text, one that the broker has besides, or one that it was seen to have?"""
+    if exchange_type in BY_TYPE or exchange_type in broker.dialect.further_exchange_types:
+        return True
+    return broker.has_open and any(each.type == exchange_type for each in broker.exchanges.values())
 
 
 def _wanted(broker: Broker, name: str, arguments: Table) -> Exchange:
@@ -99,7 +121,8 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, method: Method
     check_not_default(name)
     check_any(broker, channel, name, "exchange")
     find_exchange(broker, channel, name, broker.bookkeeping.ended_exchanges.get(name, "EXCHANGE-005"))
-    answer(broker, channel, method, "exchange.declare-ok", {}, "EXCHANGE-005")
+    requirement = "EXCHANGE-012" if name == TRACE_EXCHANGE else "EXCHANGE-005"
+    answer(broker, channel, method, "exchange.declare-ok", {}, requirement)
 
 
 def delete(broker: Broker, channel: Channel, method: Method) -> None:
@@ -138,6 +161,8 @@ def _check_equivalence(broker: Broker, channel: Channel, exchange: Exchange, wan
     """EXCHANGE-006, EXCHANGE-002; in the order of rabbit_exchange:assert_equivalence."""
     requirement = "EXCHANGE-002" if exchange.name.startswith("amq.") else "EXCHANGE-006"
     where = exchange_text(broker, channel, exchange.name)
+    if not exchange.type:
+        return  # the broker's own, of which nothing is known
     for argument, received, current in (
         ("type", wanted.type, exchange.type),
         ("durable", wanted.durable, exchange.durable),
@@ -149,7 +174,7 @@ def _check_equivalence(broker: Broker, channel: Channel, exchange: Exchange, wan
                 requirement,
                 broker.dialect.exchange_type_change if argument == "type" else 406,
                 f"inequivalent arg '{argument}' for {where}:"
-                f" received '{value_text(received)}' but current is '{value_text(current)}'",
+                f" received '{_printed(received)}' but current is '{_printed(current)}'",
                 named_code=argument == "type",
             )
     if not broker.dialect.extensions:
@@ -159,6 +184,10 @@ def _check_equivalence(broker: Broker, channel: Channel, exchange: Exchange, wan
     difference = _difference(wanted.arguments, exchange.arguments)
     if difference is not None:
         raise ProtocolError(requirement, 406, f"inequivalent arg '{ALTERNATE}' for {where}: {difference}")
+
+
+def _printed(value: bool | str) -> str:
+    return atom(value) if isinstance(value, str) else value_text(value)
 
 
 def _difference(wanted: Table, current: Table) -> str | None:

@@ -70,6 +70,7 @@ from amqpspec.model.broker.dead_letter_headers import (
     recorded,
     sent_history,
 )
+from amqpspec.model.broker.openness import open_queue
 from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
 from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue
 from amqpspec.model.broker.routing import route
@@ -241,7 +242,10 @@ def _keys(queue: Queue, message: Message) -> tuple[str, ...]:
 
 def _targets(broker: Broker, exchange: Exchange, keys: tuple[str, ...], content: Content) -> list[Queue]:
     headers: Table = content.properties["headers"]
-    return list(route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect).queues)
+    routes = route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect, chooses=broker.is_punctual)
+    for queue in routes.perhaps:
+        open_queue(broker, queue, routes.open_by)
+    return list(routes.queues)
 
 
 def begin_anew(broker: Broker, queue: Queue, letter: Message) -> None:

@@ -72,6 +72,11 @@ Requirements:
   [rabbit_fifo:query_stat; AMQP 0-9-1 queue.declare-ok]
 * QUEUE-028: CR/LF stripped from names. \\r and \\n are removed from queue/exchange names in declare, delete and bind.
   [rabbit_channel.erl:strip_cr_lf]
+* QUEUE-030: x-queue-master-locator. A classic queue may be declared with x-queue-master-locator, whatever its value.
+  From 4.3 on that is a deprecated feature: its declare is refused with a hard 541, after all other checks, unless the
+  configuration permits it (feature queue_master_locator). A queue that exists is compared as ever. In rabbitmq-3:
+  DeclareOk. In rabbitmq-4.0: DeclareOk. In rabbitmq-4.3: 541, unless configured otherwise.
+  [rabbit_classic_queue:validate_arguments, rabbit_queue_location (deprecated feature, denied by default from 4.3.0 on)]
 * QUORUM-006: consume/cancel are synchronous with the log. basic.consume and basic.cancel on a quorum queue run a raft
   command before the channel handles the next method: what follows on the channel, also when it was sent with it, finds
   the consumer counted, or no longer. [rabbit_fifo_client:checkout]
@@ -90,7 +95,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
-from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.queues import ANY_NUMBER, Queue
 from amqpspec.model.broker.time_to_live import missed
 from amqpspec.model.broker.timed_out_consumers import lingering
 from amqpspec.model.promises.queue_types import QueueType
@@ -108,7 +113,7 @@ from amqpspec.model.rules.common.lookup import (
 )
 from amqpspec.model.rules.common.permission import check_any, check_configure, check_read
 from amqpspec.model.rules.common.steps import Step
-from amqpspec.model.rules.queue.queue_arguments import check_arguments
+from amqpspec.model.rules.queue.queue_arguments import MASTER_LOCATOR, check_arguments
 from amqpspec.model.rules.queue.queue_equivalence import check_equivalence
 
 #: The queue has been made.
@@ -156,6 +161,8 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
             requirement = "QUEUE-016"
         elif not wanted.durable and wanted.owner is None and name:
             requirement = "QUEUE-018"
+        elif MASTER_LOCATOR in wanted.arguments:
+            requirement = "QUEUE-030"
         elif wanted.type is QueueType.QUORUM and wanted.arguments.get("x-overflow") == "reject-publish-dlx":
             requirement = "QUORUM-007"
     if name != arguments.get("queue", ""):
@@ -230,14 +237,15 @@ def _answer_declare(
     low, high = broker.ready_range(queue)
     if low < high and queue.unproven and queue.type is not QueueType.STREAM:
         requirements.append("QUEUE-002")
-    if queue.type is QueueType.STREAM:
+    if queue.type is QueueType.STREAM and not queue.open_by:
         # a number that some statistics of old give (rabbit_stream_queue:i, queue_coarse_metrics); 1 seen when new
         low, high = 0, max(len(queue.log), 1)
     present = len(queue.present_consumers)
+    most = ANY_NUMBER if queue.open_by else present + queue.still_counted + lingering(broker, queue, method.time)
     arguments = {
         "queue": Generated(_generated(broker), broker.serial) if generated else queue.name,
         "message_count": between(low, high),
-        "consumer_count": between(present, present + queue.still_counted + lingering(broker, queue, method.time)),
+        "consumer_count": between(0 if queue.open_by else present, most),
     }
     effect: QueueNamed | CountsTold = QueueNamed(queue) if generated else CountsTold(queue)
     # a wrong number is the doing of whatever changed it last
@@ -298,7 +306,7 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
             high += queue.handed_out
         if broker.dialect.text.deleted_may_count_unacknowledged:
             high += _unacknowledged(broker, queue)
-        count = 0 if queue.type is QueueType.STREAM else between(low, high)
+        count = 0 if queue.type is QueueType.STREAM and not queue.open_by else between(low, high)
     elif broker.dialect.text.missing_is_not_found:
         raise ProtocolError("QUEUE-022", 404, f"no {queue_text(broker, channel, name)}")
     requirement = "QUEUE-022" if queue is None else "QUEUE-024"

@@ -27,6 +27,11 @@ Requirements:
   rabbitmq-3: DeclareOk. In rabbitmq-4.0: DeclareOk. In rabbitmq-4.3: denied by default upstream; Debian 4.3.6 reports
   permitted_by_default and answers DeclareOk. [RabbitMQ 4.3.0 release notes; rabbit_amqqueue:declare, deprecated
   feature]
+* QUEUE-030: x-queue-master-locator. A classic queue may be declared with x-queue-master-locator, whatever its value.
+  From 4.3 on that is a deprecated feature: its declare is refused with a hard 541, after all other checks, unless the
+  configuration permits it (feature queue_master_locator). A queue that exists is compared as ever. In rabbitmq-3:
+  DeclareOk. In rabbitmq-4.0: DeclareOk. In rabbitmq-4.3: 541, unless configured otherwise.
+  [rabbit_classic_queue:validate_arguments, rabbit_queue_location (deprecated feature, denied by default from 4.3.0 on)]
 """
 
 from __future__ import annotations
@@ -34,7 +39,6 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.promises.choices import TransientQueues
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.errors import ProtocolError
@@ -42,6 +46,7 @@ from amqpspec.model.rules.common.lookup import queue_text
 from amqpspec.model.rules.common.permission import check_alternative
 from amqpspec.model.rules.queue.queue_values import CHECKS, invalid_value
 
+MASTER_LOCATOR = "x-queue-master-locator"
 #: Octets of the largest segment that a stream may have (rabbit_stream_queue).
 LARGEST_SEGMENT = 3_000_000_000
 
@@ -52,13 +57,19 @@ def check_arguments(broker: Broker, channel: Channel, wanted: Queue) -> None:
     _check_dead_letter_exchange(broker, channel, wanted, where)
     _check_values(broker, wanted, where)
     _check_support(broker, wanted, where)
-    if wanted.owner is None and not wanted.durable and broker.dialect.transient_queues is TransientQueues.REFUSED:
-        # the text is the broker's own advice, which depends on its configuration
-        raise ProtocolError("QUEUE-018", 541, "Feature `transient_nonexcl_queues` is deprecated.", any_text=True)
+    if wanted.owner is None and not wanted.durable and broker.dialect.transient_queues.is_refused:
+        raise _deprecated("QUEUE-018", "transient_nonexcl_queues")
     if wanted.type is not QueueType.CLASSIC:
         _check_properties(wanted, where)
     if wanted.type is QueueType.STREAM:
         _check_stream_sizes(broker, wanted)
+    if MASTER_LOCATOR in wanted.arguments and broker.dialect.master_locators.is_refused:
+        raise _deprecated("QUEUE-030", "queue_master_locator")
+
+
+def _deprecated(requirement: str, feature: str) -> ProtocolError:
+    """The text is the broker's own advice, which depends on its configuration."""
+    return ProtocolError(requirement, 541, f"Feature `{feature}` is deprecated.", any_text=True)
 
 
 def _check_dead_letter_exchange(broker: Broker, channel: Channel, wanted: Queue, where: str) -> None:

@@ -50,7 +50,7 @@ def state() -> tuple[Broker, dict[str, Any]]:
     queue.unproven = {message: None}
     dropping = Dropping(Message(content, "", "q", 1), Message(content, "", "q", 2))
     queue.dropping = [dropping]
-    publication = Publication(Message(content, "", "q", 0), Routes({queue: "PUBLISH-002"}), False)
+    publication = Publication(Message(content, "", "q", 0), Routes({queue: "PUBLISH-002"}, perhaps=(queue,)), False)
     ruling = Ruling(Outcome.ACKNOWLEDGED)
     expected = Expected("basic.return", {"reply_code": 312}, (), content=content, due=Due("R", deadline))
     get = PendingGet(queue, False, 4)

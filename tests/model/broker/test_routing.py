@@ -167,3 +167,29 @@ def test_long_chains_and_many_bindings_are_no_trouble() -> None:
         topology.bind(names[0], "r", f"k{number}")
     assert topology.reached(names[0], "") == {"r": "BIND-003", "q": "BIND-004"}
     assert time.process_time() - begin < 5
+
+
+def test_a_type_that_sends_to_one_binding_is_clear_with_one() -> None:
+    topology = Topology(x="x-modulus-hash", f="fanout").bind("x", "p", "1").bind("x", "p", "2")
+    assert topology.reached("x", "k") == {"p": "EXCHANGE-011"}
+    topology = Topology(x="x-modulus-hash", f="fanout").bind("x", "f", "1").bind("f", "p").bind("f", "q")
+    assert topology.reached("x", "k") == {"p": "BIND-004", "q": "BIND-004"}
+    assert not Topology(x="x-local-random").routes("x", "k").open_by
+
+
+def test_and_open_with_several_unless_the_broker_chooses() -> None:
+    topology = Topology(x="x-modulus-hash", f="fanout").bind("x", "p").bind("x", "f").bind("f", "q")
+    routes = topology.routes("x", "k")
+    assert (routes.queues, {queue.name for queue in routes.perhaps}) == ({}, {"p", "q"})
+    assert routes.open_by == "choice of the exchange type x-modulus-hash"
+    chosen = route(topology.exchanges, topology.queues, topology.exchanges["x"], ["k"], {}, DIALECT, chooses=True)
+    assert ([queue.name for queue in chosen.queues], chosen.open_by) == (["p"], "")
+
+
+def test_an_open_exchange_may_send_to_all_that_it_leads_to() -> None:
+    topology = Topology(x="x-other", y="fanout", z="direct").bind("x", "y").bind("y", "p").bind("z", "q")
+    topology.alternate("x", "z").exchanges["x"] = replace(topology.exchanges["x"], open_by="exchange type x-other")
+    topology.exchanges["a"] = Exchange("a", "fanout")
+    routes = topology.bind("a", "r").bind("a", "x").routes("a", "k")
+    assert {queue.name for queue in routes.queues} == {"r"}
+    assert {queue.name for queue in routes.perhaps} == {"p", "q"}

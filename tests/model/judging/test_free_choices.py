@@ -22,13 +22,13 @@ from tests.model.rules.operator.test_operator import Talk, limited
 
 
 def test_each_choice_that_is_said_to_be_free_is() -> None:
-    """`transient_queues` has a value of its own for that, and an alternative (model.judging.alternatives)."""
+    """Deprecated features have a value of their own for that, and an alternative (model.judging.alternatives)."""
     # model.rules.connection.handshake, model.rules.basic.requeue, model.outputs.carried_counts
     elsewhere = {"refuses_with_1_0_header", "lost_consumers_by_creation", "carried_failures"}
     free = {name for name, difference in CHOICES.items() if difference.either_in}
     free |= {f"queue_arguments.{name}" for name, difference in ARGUMENTS.items() if difference.either_in}
     of_inputs, of_frames = {each.choice for each in FREE_CHOICES}, {FIRST_COUNT, DELIVERY_MODE}
-    assert free == {"transient_queues"} | of_inputs | of_frames | elsewhere
+    assert free == {"transient_queues", "master_locators"} | of_inputs | of_frames | elsewhere
 
 
 def test_the_usual_is_among_the_values() -> None:
