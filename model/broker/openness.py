@@ -36,9 +36,14 @@ def note_undecided(broker: BrokerState, word: str) -> None:
 
 def open_queue(broker: BrokerState, queue: Queue, word: str) -> None:
     """From now on nobody can tell what the queue does, because of this word."""
-    if queue.open_by:
-        return
-    queue.open_by = word
+    if not queue.open_by:
+        begin_openness(broker, queue, word)
+        note_undecided(broker, word)
+
+
+def begin_openness(broker: BrokerState, queue: Queue, why: str) -> None:
+    """From now on nobody can tell what the queue does."""
+    queue.open_by = why
     broker.has_open = True
     note_all_left(queue)
     queue.unproven.clear()
@@ -47,7 +52,6 @@ def open_queue(broker: BrokerState, queue: Queue, word: str) -> None:
     broker.deliverable.pop(queue, None)
     broker.ageing.pop(queue, None)
     broker.expiring.pop(queue.name, None)
-    note_undecided(broker, word)
 
 
 def spread(broker: BrokerState) -> None:
@@ -57,7 +61,7 @@ def spread(broker: BrokerState) -> None:
         is_growing = False
         for queue, word in list(_reached(broker)):
             if not queue.open_by:
-                open_queue(broker, queue, word)
+                begin_openness(broker, queue, word)
                 is_growing = True
 
 

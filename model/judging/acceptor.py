@@ -19,6 +19,7 @@ from dataclasses import replace
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.internal_events import lane_of
 from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.broker.openness import begin_openness, spread
 from amqpspec.model.judging.certain_debts import is_certainly_owed
 from amqpspec.model.judging.defects_followed import NO_DEFECTS, DefectsFollowed
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
@@ -36,14 +37,22 @@ from amqpspec.model.judging.races import RACES
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.judging.silence import missed
-from amqpspec.model.judging.windows import ArmedWindows, Race, difference_of, difference_of_debt
+from amqpspec.model.judging.windows import (
+    SERVICE,
+    ArmedWindows,
+    Difference,
+    Race,
+    difference_of,
+    difference_of_debt,
+)
 from amqpspec.model.outputs.going_on import end_connection_if_clear
 from amqpspec.model.outputs.late_counts import is_late_and_empty
 from amqpspec.model.outputs.malformed import malformed
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.verdict import Failure, Verdict
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.model.protocol.methods import OCTETS_BEHIND, ClockWait, Method, OperatorAction, TraceEvent
 from amqpspec.model.rules.connection.blocking import blocked_by_others
 from amqpspec.model.rules.extensions.message_expiry import messages_are_at_rest
@@ -395,12 +404,10 @@ class Acceptor:
             return
         followed = defective[0].defect if defective else None
         defect: KnownDefect | None = followed if followed is not None and followed.is_excuse else None
-        if followed is None:
-            window = self._windows.explaining(broker, difference_of_debt(broker, silent.debt))
-            if isinstance(window, Race):
-                self.reason, self.finished = window.statement, True
-                return
-            defect = window
+        if followed is None and self._is_credited(
+            broker, difference_of_debt(broker, silent.debt), failure_of_debt(broker, silent.debt, self.command, None)
+        ):
+            return
         self._add(failure_of_debt(broker, silent.debt, self.command, defect))
         if defective:
             self.explanations = list(defective)
@@ -427,20 +434,38 @@ class Acceptor:
     def _record(self, broker: Broker, event: TraceEvent, mismatches: Mismatches, defect: str = "") -> None:
         for mismatch in mismatches:
             if not (defect or mismatch.defect):
-                window = self._windows.explaining(broker, difference_of(broker, event, mismatch))
-                if window is not None:
-                    # what has happened to the state nobody can tell
-                    self.finished = True
-                    if isinstance(window, Race):
-                        self.reason = window.statement
-                        return
-                    blamed = replace(mismatch, requirement=window.requirement)
-                    self._add(failure_of(broker, event, blamed, self.command, window.name))
+                failure = failure_of(broker, event, mismatch, self.command, "")
+                if self._is_credited(broker, difference_of(broker, event, mismatch), failure):
                     return
             self._add(failure_of(broker, event, mismatch, self.command, defect or mismatch.defect))
             if mismatch.fatal:
                 self.finished = not defect and not end_connection_if_clear(broker, event)
                 return
+
+    def _is_credited(self, broker: Broker, difference: Difference, failure: Failure) -> bool:
+        """Does the difference lie in a window? What that has touched is open from then on; where this does not make
+        the frame right, nothing more can be judged.
+        """
+        window = self._windows.explaining(broker, difference)
+        if window is None:
+            return False
+        if isinstance(window, Race):
+            broker.bookkeeping.undecided[window.statement] = None
+        else:
+            self._add(replace(failure, requirement=window.requirement, defect=window.name))
+        self.explanations = [each for each in self.explanations if each.broker is broker]
+        if difference.part not in SERVICE or not self.explanations:
+            self.finished = True
+            return True
+        for queue in self._windows.touched(window, broker, difference):
+            if not queue.open_by:
+                begin_openness(broker, queue, window.sentence)
+        spread(broker)
+        if difference.event is None or difference.shape is Shape.MISSING:
+            self.finished = not self.explanations[0].is_quiet
+        elif difference.mismatch is not None and difference.mismatch.fatal:
+            self.finished = bool(observe(broker, difference.event))
+        return True
 
     def _record_defect(
         self, broker: Broker, event: TraceEvent, mismatches: Mismatches, defect: DefectTransition

@@ -3,8 +3,8 @@
 What a broken broker does after it broke is nobody's law. A window says by which input a defect comes in, in a state of
 the lawful broker (it is *armed* then), which queues, channels and connections it can spoil from there on, and which
 frames of these. A difference that nothing explains, and that lies within an armed window, is credited to the defect.
-The state after it is not known, so nothing more is judged in the sequence. A race is the same without anybody's fault:
-the difference is undecided.
+What its queues do from then on nobody knows: they are open (`model.broker.openness`), and all else is judged as ever. A
+race is the same without anybody's fault: the difference is undecided.
 
 An armed window changes nothing of what is permitted: explanations are compared without it, and share what is armed.
 """
@@ -161,10 +161,20 @@ class Reach:
 class Window(Reach, KnownDefect):
     """A known defect that is not followed."""
 
+    @property
+    def sentence(self) -> str:
+        """Why what it has touched is open."""
+        return f"known defect {self.name}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Race(Reach):
     """What a broker may do in several orders that the model does not follow. What it explains is undecided."""
+
+    @property
+    def sentence(self) -> str:
+        """Why what it has touched is open."""
+        return self.statement
 
 
 @dataclass(slots=True)
@@ -205,6 +215,19 @@ class ArmedWindows:
         if not found:
             return None
         return min(found, key=lambda each: (isinstance(each, Window), not each.kinds, _is_other(each, difference)))
+
+    def touched(self, window: Window | Race, broker: Broker, difference: Difference) -> list[Queue]:
+        """The queues of which nobody knows what they do when the window has shown."""
+        scopes = self.armed.get(window.name, {Scope(frozenset({difference.queue or ""}))})
+        channels = frozenset(key for scope in scopes for key in scope.channels)
+        names = {name for scope in scopes for name in scope.queues} | {difference.queue}
+        return [
+            queue
+            for name, queue in broker.queues.items()
+            if name in names
+            or any(scope.is_everything for scope in scopes)
+            or any(consumer.channel in channels for consumer in queue.consumers)
+        ]
 
     def _explains(self, window: Window | Race, broker: Broker, difference: Difference) -> bool:
         if difference.part not in window.spoils:
