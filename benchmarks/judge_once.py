@@ -18,7 +18,7 @@ from amqpspec.conformance.traces.trace import read_trace
 from amqpspec.conformance.verdicts.judge import MakesAcceptor, judge_all
 from amqpspec.conformance.verdicts.tally import Tally
 from amqpspec.model.defects.known_defects import acceptor_for
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.judging.acceptor import lawful_acceptor
 from amqpspec.pipeline.table import compliance_table
 
 #: Where `benchmarks` can be imported.
@@ -59,4 +59,4 @@ def _peak() -> float:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Acceptor if "--law-alone" in sys.argv else acceptor_for)
+    main(sys.argv[1], lawful_acceptor if "--law-alone" in sys.argv else acceptor_for)

@@ -98,7 +98,7 @@ def _search(options: argparse.Namespace, console: Console) -> int:
     tell_errors(errors, [options.store], None if options.quiet else console)
     if lost or failed:
         return TARGET_LOST if lost else DEVIATES
-    if inconclusive == sequences and not known:
+    if inconclusive == sequences and not known and not errors:
         why = "none of the sequences was decided" if sequences else "the time was over before a sequence was begun"
         complain(f"{why}, so nothing is known of the {plural(len(targets), 'target')}")
         return INCONCLUSIVE

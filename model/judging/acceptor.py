@@ -485,3 +485,10 @@ class Acceptor:
 def _unproven(explanation: Explanation, asked: Container[str] | None) -> bool:
     """Has no count shown what should have come, though it was asked for?"""
     return any(asked is None or debt.queue in asked for debt in explanation.unproven())
+
+
+def lawful_acceptor(
+    dialect: Dialect, bound: int = DEFAULT_BOUND, virtual_host: str = "/", own_user: str = "", product: str = ""
+) -> Acceptor:
+    """An acceptor that knows of no defect, whatever the product is."""
+    return Acceptor(dialect, bound, virtual_host, own_user)

@@ -11,7 +11,7 @@ from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.traces.trace_row import TraceRow
 from amqpspec.conformance.verdicts.judge import SequenceJudge, judge, judge_open
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.judging.acceptor import lawful_acceptor
 from amqpspec.model.promises.verdict import Verdict
 from tests.fuzz.mutants import Mutant, Mutants
 
@@ -52,7 +52,7 @@ class Found:
 def judge_by_law(rows: Iterable[TraceRow]) -> SequenceJudgement:
     """As if no defect were known."""
     start, *others = rows
-    sequence = SequenceJudge(start, Acceptor)
+    sequence = SequenceJudge(start, lawful_acceptor)
     complete = False
     for row in others:
         complete = sequence.row(row)
