@@ -41,7 +41,7 @@ _DEFINED_IN = {
     "Failure": "amqpspec.model.promises.verdict",
     "Method": "amqpspec.model.protocol.methods",
     "Verdict": "amqpspec.model.promises.verdict",
-    "acceptor_for": "amqpspec.model.defects.transitions",
+    "acceptor_for": "amqpspec.model.defects.known_defects",
     "dialect_named": "amqpspec.model.promises.dialects",
     "main": "amqpspec.command_line",
     "requirements": "amqpspec.model.promises.registry",
