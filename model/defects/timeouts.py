@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState, TimedOut, Unacknowledged
-from amqpspec.model.broker.internal_events import DeliveryTimeout, OverdueTimeout
+from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, SETTLING, named_consumer
 from amqpspec.model.judging.windows import SERVICE, Difference, Part, Scope, Window, of_channel, of_queues
@@ -24,7 +24,7 @@ from amqpspec.model.rules.extensions.timeout_schedule import doubted_delivery
 _DIALECTS = ("rabbitmq-4.3",)
 #: What the release notes of 4.3.7 say was mended: a consumer stayed, of which the client was told that it is cancelled.
 _MENDED = (versions("4.3.0", "4.3.6"),)
-_EVENTS = (DeliveryTimeout, OverdueTimeout)
+_EVENTS = (DeliveryTimeout,)
 
 
 def _recovers(outcome: Outcome) -> Callable[[Broker, Method], Scope | None]:

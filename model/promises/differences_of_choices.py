@@ -190,11 +190,6 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
         "quorum_active_by_priority": _change(
             "release notes of 4.0.1; guide: consumers, Initial SAC Selection", ("SAC-002", "SAC-004")
         ),
-        "quorum_takeover_after_return": _defect(
-            "guide: consumers, Initial SAC Selection: the next takes over; in 4.0 nobody does where the last message"
-            " was given back, and nobody is served",
-            ("SAC-004",),
-        ),
         "quorum_priorities": _change("guide: quorum-queues 4.0, Priorities; release notes of 4.3.0", ("QUORUM-005",)),
         "quorum_expires_by_priority": _change("guide: quorum-queues, Priority-Aware Message Expiration", ("TTL-003",)),
         "consumer_timeout_checked": _change(
