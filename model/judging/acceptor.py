@@ -19,13 +19,13 @@ from dataclasses import replace
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.internal_events import lane_of
 from amqpspec.model.broker.measurement import Measurement
-from amqpspec.model.broker.openness import begin_openness, spread
 from amqpspec.model.judging.certain_debts import is_certainly_owed
 from amqpspec.model.judging.defects_followed import NO_DEFECTS, DefectsFollowed
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
 from amqpspec.model.judging.fit import fit, least_flawed
+from amqpspec.model.judging.going_on_open import can_go_on
 from amqpspec.model.judging.known_defect import DefectTransition, KnownDefect
 from amqpspec.model.judging.known_outputs import observe_as_known
 from amqpspec.model.judging.merging import Seen, least_advanced, merged, merged_seen
@@ -38,7 +38,6 @@ from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.judging.silence import missed
 from amqpspec.model.judging.windows import (
-    SERVICE,
     ArmedWindows,
     Difference,
     Race,
@@ -49,10 +48,9 @@ from amqpspec.model.outputs.going_on import end_connection_if_clear
 from amqpspec.model.outputs.late_counts import is_late_and_empty
 from amqpspec.model.outputs.malformed import malformed
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
-from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.protocol.methods import OCTETS_BEHIND, ClockWait, Method, OperatorAction, TraceEvent
 from amqpspec.model.rules.connection.blocking import blocked_by_others
 from amqpspec.model.rules.extensions.message_expiry import messages_are_at_rest
@@ -453,18 +451,9 @@ class Acceptor:
             broker.bookkeeping.undecided[window.statement] = None
         else:
             self._add(replace(failure, requirement=window.requirement, defect=window.name))
-        self.explanations = [each for each in self.explanations if each.broker is broker]
-        if difference.part not in SERVICE or not self.explanations:
-            self.finished = True
-            return True
-        for queue in self._windows.touched(window, broker, difference):
-            if not queue.open_by:
-                begin_openness(broker, queue, window.sentence)
-        spread(broker)
-        if difference.event is None or difference.shape is Shape.MISSING:
-            self.finished = not self.explanations[0].is_quiet
-        elif difference.mismatch is not None and difference.mismatch.fatal:
-            self.finished = bool(observe(broker, difference.event))
+        by = next((each for each in self.explanations if each.broker is broker), None)
+        self.finished = by is None or not can_go_on(by, self._windows, window, difference)
+        self.explanations = self.explanations if by is None else [by]
         return True
 
     def _record_defect(

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from amqpspec.model.promises.differences import Difference, DifferenceClass
 
 _change = partial(Difference, DifferenceClass.CHANGE)
-_defect = partial(Difference, DifferenceClass.DEFECT)
 _free = partial(Difference, DifferenceClass.FREE)
 
 _TEXT, _THREE, _FOUR, _NEWEST = "amqp-0-9-1", "rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"
