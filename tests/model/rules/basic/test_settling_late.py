@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from amqpspec.model.judging.latent import MOST_LATENT, latent_beside
-
-from amqpspec.model.defects.known_defects import acceptor_for, defects_of
-from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Content, Table
 from tests.model.timed_client import QUORUM, Timed
 
@@ -111,23 +107,6 @@ def test_a_queue_that_never_tells_its_numbers_in_time_is_undecided() -> None:
     slow.see(1.8, "queue.declare-ok", on="b", **about)
     slow.acceptor.overdue()
     assert slow.acceptor.reason == "the broker does not tell in time how many messages and consumers q has"
-
-
-def test_a_defect_that_may_have_come_about_in_many_ways_leaves_room_for_others() -> None:
-    dialect = dialect_named("rabbitmq-4.3")
-    named = {each.name: each for several in defects_of(dialect).values() for each in several}
-    lawful = acceptor_for(dialect).explanations[0]
-    latent = []
-    for number in range(MOST_LATENT + 1):
-        latent.append(lawful.fork())
-        latent[-1].defect = named["next-deadline-forgotten"]
-        latent[-1].broker.not_before = 1.0 + number
-    latent.append(lawful.fork())
-    latent[-1].defect = named["late-settlement-settles-for-next-consumer"]
-    latent[-1].broker.not_before = 100.0
-    followed = latent_beside([lawful], latent)
-    assert len(followed) == MOST_LATENT
-    assert latent[-1] in followed
 
 
 def test_behind_the_close_of_its_channel_another_consumer_on_it_is_handed_what_times_out() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from amqpspec.model.defects.crash import break_some_time
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown
 from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
@@ -183,14 +181,6 @@ def test_a_queue_may_be_gone_when_the_channel_asks_for_what_a_reused_tag_seems_t
     talk.see("a", "connection.close", reply_code=541, reply_text=text, class_id=0, method_id=0)
     talk.see("b.1", "queue.delete-ok", message_count=1).send("a connection.close-ok").see("a", "socket.closed").rest()
     assert [failure.defect for failure in talk.acceptor.failures] == ["reused-tag-breaks-at-delivery"]
-
-
-def test_two_channels_that_crash_break_their_connection_once() -> None:
-    broker = declared(dialect="rabbitmq-4.0").send("a.2 basic.qos 1").see("a.2", "basic.qos-ok").rest().acceptor.broker
-    break_some_time(broker, ("a", 1))
-    break_some_time(broker, ("a", 2))
-    assert [owed.method for owed in broker.connections["a"].owed] == ["connection.close"]
-    assert broker.teardowns == [ChannelCrash("a", 2), ChannelCrash("a", 1), ConnectionTeardown("a")]
 
 
 @pytest.mark.parametrize("count", [0, 1])
