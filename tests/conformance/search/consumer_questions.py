@@ -177,9 +177,8 @@ QUESTIONS: dict[str, tuple[float, Question]] = {
 
 #: Where a channel can have a limit of its own.
 QUESTIONS_OF_CHANNEL_LIMITS: dict[str, tuple[float, Question]] = {
-    "a limit of the channel beside a consumer's": (0.08, _both_limits),
+    "a limit of the channel beside a consumer's": (0.015, _both_limits),
     "a limit of the channel holds a message back": (0.01, _channel_limit_holds),
-    "a channel's limit and a quorum queue": (0.005, exercised("QOS-012")),
 }
 
 PAIRS: dict[str, tuple[float, PairQuestion]] = {
@@ -187,7 +186,7 @@ PAIRS: dict[str, tuple[float, PairQuestion]] = {
     "a cancel crosses a deletion": (0.01, lambda first, second: _are(first, second, "cancel", "queue.delete")),
     "a deletion crosses a cancel": (0.01, lambda first, second: _are(first, second, "queue.delete", "cancel")),
     "a cancel crosses a consume of its tag": (
-        0.01,
+        0.001,
         lambda first, second: _are(first, second, "cancel", "consume")
         and first.arguments["consumer_tag"] == second.arguments.get("consumer_tag"),
     ),
