@@ -130,7 +130,7 @@ WAYS: dict[str, Way] = {
     ),
     "get-overtakes-deliveries": Way(
         [CLASSIC, "a.1 basic.qos 1"],
-        ["a.1 basic.consume q tag=t", "c.1 basic.publish q body=m1 &", "c.1 basic.publish q body=m2 &", "a.1 basic.get q"],
+        ["a.1 basic.consume q tag=t", *publish("m1 &", "m2 &"), "a.1 basic.get q"],
         lambda talk: talk.got("a.1", 1, "m2", 0), instead=[*publish("m1", "m2"), "a.1 basic.get q"],
     ),
     "stream-serves-before-consume-ok": Way(
@@ -414,7 +414,7 @@ TIMED_WAYS: dict[str, tuple[Callable[[], Timed | Talk], Callable[[], Timed | Tal
     "next-deadline-forgotten": (lambda: two_held().in_vain(4.0), lambda: held().in_vain(4.0)),
     "timeout-told-again": (
         lambda: two_held().cancelled(2.1).cancelled(2.8),
-        lambda: held().send(1.2, "a.1 basic.ack 1").rest().cancelled(2.8),
+        lambda: Timed().hold().cancelled(2.8),
     ),
     "late-settlement-settles-for-next-consumer": (
         lambda: (
