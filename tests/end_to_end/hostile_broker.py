@@ -260,5 +260,3 @@ def _whole_frames(waiting: bytearray) -> list[tuple[bytes, bytes]]:
         else:
             found.append((octets, b""))
     return found
-
-

@@ -303,23 +303,6 @@ def test_what_has_come_to_a_classic_queue_is_purged() -> None:
     assert talk.acceptor.verdict is Verdict.FAIL
 
 
-@pytest.mark.known_defects
-def test_a_defect_need_not_explain_what_nobody_has_asked_for() -> None:
-    """Nothing has shown yet that r has its message; q has none by the defect quorum-bytes-count-properties."""
-    talk = Conversation().send("a.1 queue.declare r durable")
-    talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
-    talk.send(quorum("x-max-length-bytes=6")).see(
-        "a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0
-    ).rest()
-    talk.send("a.1 basic.publish r body=elsewhere").rest().send("b.1 basic.publish q body=heavy")
-    talk.send("a.1 queue.declare q passive")
-    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
-    talk.acceptor.overdue()
-    assert talk.failure.defect == "quorum-bytes-count-properties"
-    assert talk.failure.allowed == ("1 of 1 ready messages of q",)
-    assert list(talk.acceptor.broker.queues["r"].unproven), "it is still open"
-
-
 @pytest.mark.parametrize(("at_once", "count", "is_right"), [
     (True, 1, True), (True, 2, True), (False, 1, True), (False, 2, False),
 ])  # fmt: skip
