@@ -28,7 +28,11 @@ def planted() -> dict[str, list[TraceRow]]:
 
 
 def found(store: Store) -> list[dict[str, Any]]:
-    return [row for part in store.contents().parts for row in pq.read_table(store.root / part.judgements).to_pylist()]
+    return [
+        row
+        for part in store.contents().parts
+        for row in pq.read_table(store.root / part.judgements).to_pylist()
+    ]
 
 
 def test_copies_keep_their_verdicts(tmp_path: Path) -> None:

@@ -204,7 +204,9 @@ def test_the_commands_of_a_run_before_are_gone(amqpspec: Amqpspec, tmp_path: Pat
 
 
 @pytest.mark.parametrize("fault", ["multiple-zero-ignored", "channel-limit-per-consumer"])
-def test_a_fault_is_served_in_its_own_dialect(amqpspec: Amqpspec, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+def test_a_fault_is_served_in_its_own_dialect(
+    amqpspec: Amqpspec, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
     served: list[EmbeddedBroker] = []
     monkeypatch.setattr(EmbeddedBroker, "serve_forever", lambda broker, on_ready: served.append(broker))
     assert amqpspec("serve", "--fault", fault).code == 0

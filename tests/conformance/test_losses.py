@@ -41,10 +41,7 @@ class Broker:
     """It is ended when a client sends what `ends_it` says."""
 
     def __init__(
-        self,
-        stack: ExitStack,
-        ends_it: Callable[[TraceEvent], bool],
-        most: int = 100,
+        self, stack: ExitStack, ends_it: Callable[[TraceEvent], bool], most: int = 100,
         fault: str | Fault | None = None,
     ) -> None:
         self.starts = 0
@@ -73,13 +70,8 @@ class Broker:
 
 
 def a_run(
-    directory: Path,
-    ends_it: Callable[[TraceEvent], bool],
-    *only: str,
-    sequences: int = 0,
-    most: int = 100,
-    before: float | None = None,
-    can_start_it: bool = True,
+    directory: Path, ends_it: Callable[[TraceEvent], bool], *only: str, sequences: int = 0, most: int = 100,
+    before: float | None = None, can_start_it: bool = True,
 ) -> tuple[RunResult, Broker, list[str]]:
     told: list[str] = []
 

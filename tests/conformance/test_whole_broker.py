@@ -60,7 +60,9 @@ def test_what_a_sequence_could_not_delete_is_deleted_when_all_connections_are_ov
     there: list[Made] = []
 
     class Leaves(Cleaner):
-        def clean_up(self, address: Address, made: Iterable[Made], patience: Patience | None = None) -> list[Made]:
+        def clean_up(
+            self, address: Address, made: Iterable[Made], patience: Patience | None = None
+        ) -> list[Made]:
             there.extend(made)
             return list(made)
 

@@ -69,12 +69,7 @@ def all_runs() -> list[Run]:
         Run("garagemq-scenarios", "garagemq-scenarios", GARAGEMQ, 1, dialect="rabbitmq-4.3"),
         *(
             Run(
-                f"garagemq-search-{theme}",
-                "garagemq-search",
-                GARAGEMQ,
-                21 + number,
-                40,
-                theme,
+                f"garagemq-search-{theme}", "garagemq-search", GARAGEMQ, 21 + number, 40, theme,
                 dialect="rabbitmq-4.3",
             )
             for number, theme in enumerate(THEMES)

@@ -250,15 +250,8 @@ ELSEWHERE = [
     Attack("reset while we write", "> basic.publish", Victim.reset, arguments=_LARGE),
     Attack("deaf while we write", "> basic.publish", Victim.be_deaf, arguments=_LARGE),
     Attack("flood while we write", "> basic.publish", floods(method("basic.ack", delivery_tag=1)), arguments=_LARGE),
-    Attack(
-        "dies between two sequences",
-        "> connection.close",
-        dies,
-        1,
-        codes=LOST,
-        checked=UNDECIDED,
-        arguments=(*SHORT, "--deadline", "5"),
-    ),
+    Attack("dies between two sequences", "> connection.close", dies, 1, codes=LOST, checked=UNDECIDED,
+        arguments=(*SHORT, "--deadline", "5")),
     Attack("dies while others wait", "basic.get-empty", dies, arguments=_WAITING),
     Attack("silence while others wait", "basic.get-empty", arguments=_WAITING),
 ]

@@ -260,3 +260,5 @@ def _whole_frames(waiting: bytearray) -> list[tuple[bytes, bytes]]:
         else:
             found.append((octets, b""))
     return found
+
+

@@ -75,7 +75,8 @@ def made(
     attacks: list[Attack] = [params["attack"] for params in asked if isinstance(params.get("attack"), Attack)]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         futures: dict[str, Future[Made]] = {
-            attack.name: pool.submit(make, attack, embedded, directory / identifier(attack)) for attack in attacks
+            attack.name: pool.submit(make, attack, embedded, directory / identifier(attack))
+            for attack in attacks
         }
         yield lambda attack: futures[attack.name].result()
         for future in futures.values():

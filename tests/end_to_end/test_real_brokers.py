@@ -159,7 +159,6 @@ def test_broker_j_is_held_to_the_text(broker_j: DockerBroker, tmp_path: Path) ->
     assert not any(reply in found.failure.observed for found in result.failures for reply in ("=504", "x-queue-type"))
     assert result.search_extent.sequences == 18
 
-
 def _deviations_of(name: str) -> tuple[Deviation, ...]:
     return read_deviations(DEVIATIONS / name)
 

@@ -81,7 +81,9 @@ def test_the_directory_for_workers_of_spark_is_the_one_that_holds_the_package(in
 
 
 @pytest.mark.parametrize("is_installed", [True, False], ids=["installed", "in its repository"])
-def test_an_application_with_packages_of_the_same_names(is_installed: bool, installed: Path, application: Path) -> None:
+def test_an_application_with_packages_of_the_same_names(
+    is_installed: bool, installed: Path, application: Path
+) -> None:
     packages = installed if is_installed else _ROOT
     assert run(application, packages, "-c", "import amqpspec; print(amqpspec.__path__[0])") == f"{packages}/amqpspec\n"
     assert run(application, packages, "program.py") == "done\n"

@@ -129,7 +129,9 @@ def test_a_worker_that_is_killed_costs_time_only(store: Store, spark: Any, tmp_p
     path = tmp_path / "t.jsonl"
     with TraceWriter(path) as trace:
         for name in ("first", "victim"):
-            trace.start(name, target="b", product="", version="", dialect="rabbitmq-4.3", mode="burst", user=str(mark))
+            trace.start(
+                name, target="b", product="", version="", dialect="rabbitmq-4.3", mode="burst", user=str(mark)
+            )
     add_trace(store, path)
     add_trace(store, write_trace(tmp_path / "u.jsonl", "b", {f"s {n}": GOOD for n in range(9)}))
     summary = judge_store(store, "local[2]", judge=kills_its_worker_once)
@@ -137,7 +139,9 @@ def test_a_worker_that_is_killed_costs_time_only(store: Store, spark: Any, tmp_p
 
 
 @pytest.mark.parametrize("master", [None, "local[2]"])
-def test_a_broken_file_costs_itself_and_is_named(store: Store, spark: Any, tmp_path: Path, master: str | None) -> None:
+def test_a_broken_file_costs_itself_and_is_named(
+    store: Store, spark: Any, tmp_path: Path, master: str | None
+) -> None:
     for number in range(3):
         add_trace(store, write_trace(tmp_path / f"{number}.jsonl", "b", {f"s {number}": GOOD}))
     torn, fewer, _ = (store.root / part.trace for part in store.contents().parts)

@@ -28,7 +28,9 @@ def stored(tmp_path: Path, trace: Path) -> tuple[Store, Part]:
 
 @pytest.mark.parametrize("recording", ["embedded-faults", "rabbitmq-4.0-search-traffic", "rabbitmq-4.3-scenarios"])
 @pytest.mark.parametrize("batch", [8192, 50])
-def test_both_ways_say_the_same(tmp_path: Path, recording: str, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_ways_say_the_same(
+    tmp_path: Path, recording: str, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(open_part, "_BATCH", batch)
     store = create_store(tmp_path)
     parts = add_trace(store, DIRECTORY / f"{recording}.parquet").parts

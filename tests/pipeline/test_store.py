@@ -243,7 +243,9 @@ def test_what_was_replaced_is_kept_for_who_reads_it(store: Store, trace: Path) -
     assert compact(store, grace=0.0).removed == 2
 
 
-def test_left_over_files_are_removed_later(store: Store, trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_left_over_files_are_removed_later(
+    store: Store, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (part,) = add_trace(store, trace).parts
     left = (store.root / part.trace).with_name(".unfinished-7.parquet")
     left.touch()

@@ -23,7 +23,9 @@ PROBLEM = "ACK-003|missing frame|basic.deliver: it expired on 2026-01-01"
 def out_of_date() -> RunResult:
     """A run that found nothing, with such a file."""
     whole = result(failures=False, undecided=False)
-    decided = tuple(each for each in whole.requirements if each.verdict not in (Verdict.FAIL, Verdict.INCONCLUSIVE))
+    decided = tuple(
+        each for each in whole.requirements if each.verdict not in (Verdict.FAIL, Verdict.INCONCLUSIVE)
+    )
     return replace(whole, requirements=decided, problems=(PROBLEM,))
 
 

@@ -53,11 +53,7 @@ def test_the_program_runs_and_asks(tmp_path: Path) -> None:
     with EmbeddedBroker() as broker:
         url = f"amqp://guest:guest@{broker.address.host}:{broker.address.port}/%2F"
         done = subprocess.run(
-            [sys.executable, path, url],
-            input="\n" * 4,
-            capture_output=True,
-            text=True,
-            timeout=patience(60),
+            [sys.executable, path, url], input="\n" * 4, capture_output=True, text=True, timeout=patience(60),
             check=True,
         )
     said = done.stdout

@@ -340,11 +340,15 @@ def test_a_failure_that_shows_in_several_sequences_is_shrunk_once() -> None:
     assert shrunk(told).found.sequence == "search 7"
 
 
-KNOWN = Failure("QUEUE-026", Shape.WRONG_ARGUMENT, "queue.declare-ok", "", "o", (), (), defect="quorum-consumer-count")
+KNOWN = Failure(
+    "QUEUE-026", Shape.WRONG_ARGUMENT, "queue.declare-ok", "", "o", (), (), defect="quorum-consumer-count"
+)
 
 
 @pytest.mark.parametrize(("failure", "accepted"), [(KNOWN, None), (FAILURE, lambda failure: failure == FAILURE)])
-def test_what_is_known_or_accepted_is_not_shrunk(failure: Failure, accepted: Callable[[Failure], bool] | None) -> None:
+def test_what_is_known_or_accepted_is_not_shrunk(
+    failure: Failure, accepted: Callable[[Failure], bool] | None
+) -> None:
     told: list[Event] = []
 
     def run_again(name: str, repeats: str, commands: Sequence[Command]) -> Sequence[Failure]:

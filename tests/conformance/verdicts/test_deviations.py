@@ -47,11 +47,15 @@ def result(
     decided: frozenset[str] = frozenset(),
 ) -> RunResult:
     failures = tuple(each if isinstance(each, FoundFailure) else FoundFailure(each, "s") for each in found)
-    return RunResult("amqpspec", "0", target, 1, "lockstep", (), failures, 1, 1, defects=defects, decided=decided)
+    return RunResult(
+        "amqpspec", "0", target, 1, "lockstep", (), failures, 1, 1, defects=defects, decided=decided
+    )
 
 
 def failure(requirement: str, defect: str = "") -> Failure:
-    return Failure(requirement, Shape.WRONG_ARGUMENT, "queue.declare-ok consumer-count", "c", "o", ("a",), (), defect)
+    return Failure(
+        requirement, Shape.WRONG_ARGUMENT, "queue.declare-ok consumer-count", "c", "o", ("a",), (), defect
+    )
 
 
 def test_entries(tmp_path: Path) -> None:

@@ -125,7 +125,9 @@ def test_who_is_passed_over_and_who_decided() -> None:
 
 
 exchange_names = st.sampled_from("uvwx")
-edges = st.lists(st.tuples(exchange_names, st.sampled_from("uvwxpqrs"), st.sampled_from(("a", "b", "#"))), max_size=14)
+edges = st.lists(
+    st.tuples(exchange_names, st.sampled_from("uvwxpqrs"), st.sampled_from(("a", "b", "#"))), max_size=14
+)
 alternates = st.dictionaries(exchange_names, st.sampled_from(("u", "v", "w", "x", "nosuch")), max_size=4)
 
 

@@ -148,7 +148,7 @@ def committing(dialect: str, kind: str) -> Conversation:
 @pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
 def test_a_commit_to_a_queue_that_is_gone_is_done_or_broken(dialect: str, kind: str) -> None:
     broken = committing(dialect, kind)
-    text = 'RESOURCE_ERROR - failed to deliver message: {not_found,{resource,<<"/">>,queue,<<"q">>}}'
+    text = "RESOURCE_ERROR - failed to deliver message: {not_found,{resource,<<\"/\">>,queue,<<\"q\">>}}"
     broken.see("a", "connection.close", reply_code=506, reply_text=text, class_id=90, method_id=20)
     assert is_right(broken)
     assert is_right(committing(dialect, kind).see("a.1", "tx.commit-ok"))

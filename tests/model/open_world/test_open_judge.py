@@ -125,6 +125,7 @@ class TestSettlements:
         assert failed(*consuming(), ack(1), delivery(1), *QOS) == []
         assert failed(*consuming(), ack(1), CLOSE) == []
 
+
     def test_what_is_on_its_way_may_be_settled_with_all(self) -> None:
         begin = [*consuming(), delivery(1), ack(0, True), delivery(2)]
         assert failed(*begin, ack(2), CLOSE) == []
@@ -242,6 +243,7 @@ class TestReplies:
         assert failed(*consuming(), *closing, delivery(2)) == ["CHAN-003"]
         crossing = [CLOSE, (">", "channel.close", {}), ("<", "channel.close-ok", {})]
         assert failed(ack(9), *crossing, (">", "channel.open", {}), ("<", "channel.open-ok", {})) == []
+
 
     def test_close_and_open_at_one_time_is_a_race(self) -> None:
         both = [(">", "channel.close", {}), (">", "channel.open", {})]

@@ -102,9 +102,9 @@ def test_texts_point_only_at_requirements_that_exist() -> None:
 
 
 def test_dialect_names_are_those_of_the_dialects() -> None:
-    defined = {value.name for value in vars(dialect_module).values() if isinstance(value, Dialect)} | set(
-        getattr(dialect_module, "DIALECTS", ())
-    )
+    defined = {
+        value.name for value in vars(dialect_module).values() if isinstance(value, Dialect)
+    } | set(getattr(dialect_module, "DIALECTS", ()))
     assert defined == set(registry.DIALECT_NAMES)
 
 

@@ -19,7 +19,9 @@ def test_list_says_what_is_there(rabbitmq_4_3: DockerBroker, capsys: pytest.Capt
     assert capsys.readouterr().out.split() == [rabbitmq_4_3.image, "present"]
 
 
-def test_present_image_is_not_built_again(rabbitmq_4_3: DockerBroker, capsys: pytest.CaptureFixture[str]) -> None:
+def test_present_image_is_not_built_again(
+    rabbitmq_4_3: DockerBroker, capsys: pytest.CaptureFixture[str]
+) -> None:
     # With this mirror a build would fail.
     assert broker_images.main(["--mirror", "file:///no/such/mirror", rabbitmq_4_3.image]) == 0
     assert "building" not in capsys.readouterr().out
@@ -43,7 +45,9 @@ def test_failed_build_is_one_line_and_leaves_no_image(rabbitmq_4_3: DockerBroker
         client.close()
 
 
-def test_archive_that_maven_does_not_get_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_archive_that_maven_does_not_get_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The stand-in for Maven fails as it does, without a look at any repository."""
     maven = tmp_path / "mvn"
     maven.write_text("#!/bin/sh\necho '[INFO] looks'\necho '[ERROR] no such artifact'\nexit 1\n")
@@ -65,7 +69,9 @@ def test_unknown_image_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> N
     assert "no-such-image" in capsys.readouterr().err
 
 
-def test_engine_out_of_reach_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_engine_out_of_reach_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
     assert broker_images.main([]) == 1
     assert capsys.readouterr().err.count("\n") == 1

@@ -50,7 +50,9 @@ def ends(pid: int) -> bool:
         os.close(watch)
 
 
-def test_runs_inside_the_block_and_ends_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_inside_the_block_and_ends_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     record = tmp_path / "pids"
     monkeypatch.setenv("PID_FILE", str(record))
     with ProcessBroker(executable(tmp_path, LISTENER)) as broker:
@@ -78,9 +80,8 @@ def test_program_that_never_listens_is_given_up(tmp_path: Path, monkeypatch: pyt
     record = tmp_path / "pids"
     monkeypatch.setenv("PID_FILE", str(record))
     deaf = LISTENER.partition("server =")[0] + "child.wait()"
-    with (
-        pytest.raises(BrokerUnavailable, match=r"within 1 s"),
-        ProcessBroker(executable(tmp_path, deaf), start_timeout=1),
+    with pytest.raises(BrokerUnavailable, match=r"within 1 s"), ProcessBroker(
+        executable(tmp_path, deaf), start_timeout=1
     ):
         pass
     assert all(ends(int(pid)) for pid in record.read_text().split()[:2])

@@ -156,7 +156,9 @@ LACKING: tuple[Lacking, ...] = (
     *_arguments("message priorities", ("PRIORITY-003",), DECLARE, _MESSAGES),
     Lacking(_variant("time to live ignored", DECLARE, PUBLISH, input_hook=_without_expiration), ("TTL", "QUEUE-027")),
     Lacking(
-        _variant("time to live refused", DECLARE, PUBLISH, input_hook=_one_of(_without_expiration, _refusing(*_TIME))),
+        _variant(
+            "time to live refused", DECLARE, PUBLISH, input_hook=_one_of(_without_expiration, _refusing(*_TIME))
+        ),
         ("TTL", "QUEUE-027"),
     ),
     *_arguments("limits on length", ("OVERFLOW",), DECLARE, *_LENGTH),
