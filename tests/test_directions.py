@@ -30,16 +30,7 @@ ORDERS = {
     "targets": ("", "codec", "client", "embedded", "faults", "brokers"),
     "model.rules": ("common", *CHAPTERS, "extensions", "operator", ""),
     "conformance": (
-        "traces",
-        "recording",
-        "language",
-        "verdicts",
-        "session",
-        "scenarios",
-        "search",
-        "failures",
-        "profile",
-        "",
+        "traces", "recording", "language", "verdicts", "session", "scenarios", "search", "failures", "profile", "",
     ),
 }
 
