@@ -114,6 +114,7 @@ def crash_of_cancel() -> Conversation:
     return talk.send("a.2 basic.consume q tag=v &", "a.2 basic.cancel v")
 
 
+@pytest.mark.known_defects
 def test_what_a_broken_connection_said_before_may_be_read_behind_what_follows_from_its_end() -> None:
     talk = crash_of_cancel().deliver("b.1", 1, "m1", redelivered=True, consumer="u")
     talk.see("a.2", "basic.consume-ok", consumer_tag="v")
@@ -122,6 +123,7 @@ def test_what_a_broken_connection_said_before_may_be_read_behind_what_follows_fr
     assert [failure.defect for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
 
 
+@pytest.mark.known_defects
 @pytest.mark.parametrize("further", [(), ("a.2 basic.qos 1 &",)], ids=["at-once", "behind-another-input"])
 def test_a_channel_that_crashes_ends_before_the_others_of_its_connection(further: tuple[str, ...]) -> None:
     """What it held may be handed to a consumer on another one of them yet; what it is sent it may process before."""
@@ -137,6 +139,7 @@ def test_a_channel_that_crashes_ends_before_the_others_of_its_connection(further
     assert [failure.defect for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
 
 
+@pytest.mark.known_defects
 @pytest.mark.parametrize("text", ["INTERNAL_ERROR", "INTERNAL_ERROR - Cannot query missing deliveries from {q}: no"])
 def test_a_queue_may_be_gone_when_the_channel_asks_for_what_a_reused_tag_seems_to_lack(text: str) -> None:
     talk = declared("quorum", dialect="rabbitmq-3").send("b.1 basic.publish q body=m1").rest()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Content, Method, event_of
@@ -41,6 +43,7 @@ class Lettered(Timed):
         return [failure.defect for failure in self.acceptor.failures]
 
 
+@pytest.mark.known_defects
 def test_one_that_expires_behind_a_message_that_is_taken_is_known_to_be_lost() -> None:
     talk = Lettered("", "expiration=0")
     talk.send(3.0, "a.1 basic.get q")
