@@ -10,7 +10,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import chosen
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
-from amqpspec.model.protocol.methods import Content, Method, event_of
+from amqpspec.model.protocol.methods import Content, TraceEvent, event_of
 from amqpspec.model.rules.inputs import process
 from tests.handshakes import CAPABLE, opening
 from tests.model.judging.test_acceptor import Conversation
@@ -46,7 +46,7 @@ class Answered(Conversation):
         return super().rest()
 
     def crash(self, connection: str) -> Self:
-        about = {"reply_code": 541, "reply_text": "INTERNAL_ERROR", "class_id": 0, "method_id": 0}
+        about: dict[str, Any] = {"reply_code": 541, "reply_text": "INTERNAL_ERROR", "class_id": 0, "method_id": 0}
         return self.see(connection, "connection.close", **about)
 
     def silence(self) -> Self:
@@ -87,7 +87,7 @@ class Answered(Conversation):
         process(self.lawful, event)
 
 
-def input_of(line: str) -> Method:
+def input_of(line: str) -> TraceEvent:
     command = parse_command(line)
     arguments = dict(command.arguments)
     return event_of(command.connection, command.channel, command.method, arguments, True, command.content)

@@ -17,7 +17,7 @@ from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Method
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.model.rules.inputs import process
 from tests.model.defects.lawful_answers import input_of
 
@@ -50,7 +50,7 @@ WAYS: dict[str, tuple[tuple[str, ...], str]] = {
 }  # fmt: skip
 
 
-def brought_to(defect: DefectTransition, dialect: str) -> tuple[Broker, Method]:
+def brought_to(defect: DefectTransition, dialect: str) -> tuple[Broker, TraceEvent]:
     """The state in which it applies, and the input that comes under it."""
     assert defect.name in WAYS, f"{defect.name} has no way to it in this test: add one"
     before, last = WAYS[defect.name]

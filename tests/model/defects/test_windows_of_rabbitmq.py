@@ -352,7 +352,13 @@ def cancelled_late(timed: Timed) -> Timed:
 
 
 def got(timed: Timed) -> Timed:
-    about = {"delivery_tag": 1, "redelivered": False, "message_count": 0, "exchange": "", "routing_key": "q"}
+    about: dict[str, Any] = {
+        "delivery_tag": 1,
+        "redelivered": False,
+        "message_count": 0,
+        "exchange": "",
+        "routing_key": "q",
+    }
     return timed.send(3.0, "a.1 basic.get q").see(3.01, "basic.get-ok", Content({"expiration": "500"}, b"m1"), **about)
 
 
