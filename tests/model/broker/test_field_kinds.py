@@ -17,7 +17,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Admission, Assembly, Channel, ChannelState, Lost, TimedOut, Unacknowledged
 from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.deadlines import NEVER, Deadline
-from amqpspec.model.broker.field_kinds import NOT_COMPARED, Kind, kind_of, view_of
+from amqpspec.model.broker.field_kinds import NOT_COMPARED, kind_of, view_of
 from amqpspec.model.broker.fingerprint import VIEWS, fingerprint
 from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.owed import Expected, PendingGet
