@@ -25,6 +25,7 @@ from amqpspec.model.outputs.late_deliveries import ends_unseen
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Method, OperatorAction, TraceEvent
 from amqpspec.model.rules.basic.cancel import crossing_of
 
@@ -335,6 +336,7 @@ CROSSINGS: tuple[Window, ...] = (
         " ever, and publishes nothing.",
         source="v4.2.5 rabbit_command_assembler:process; 0-9-1 section 4.2.6 wants a connection exception",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        versions=(versions("3.10.0", "4.2.5"),),
         spoils=CRASH,
         kinds=("frame.body",),
         arms=_sends_too_long_body,
