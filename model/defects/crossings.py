@@ -102,14 +102,11 @@ def _is_ended(channel: object, event: Method | Teardown) -> bool:
     return channel[0] == event.connection and event.channel in (0, channel[1])
 
 
-def _has_outlived_connection(broker: Broker, difference: Difference) -> bool:
-    """Is the frame a refusal of what was exclusive to a connection that is closed?"""
-    event = difference.event
-    if event is None or event.arguments.get("reply_code") != 405:
-        return False
-    text = str(event.arguments.get("reply_text", ""))
-    ended = broker.bookkeeping.ended_queues
-    return any(requirement == "QUEUE-020" and f"'{name}'" in text for name, requirement in ended.items())
+def _names_what_was_exclusive(broker: Broker, method: Method) -> Scope | None:
+    """The queue was exclusive to a connection that is closed."""
+    channel = broker.open_channel(method)
+    name = method.arguments.get("queue", "") or (channel.last_queue if channel is not None else "") or ""
+    return of_channel(method) if broker.bookkeeping.ended_queues.get(name) == "QUEUE-020" else None
 
 
 # -------------------------------------------------------------------------------------------- the end of a channel
@@ -142,9 +139,10 @@ def _overtakes_deliveries(broker: Broker, difference: Difference) -> bool:
 
 def _ends_streams_of_virtual_host(broker: Broker, action: OperatorAction) -> Scope | None:
     name = action.arguments.get("virtual_host", "")
-    streams = [each for each in broker.queues.values() if each.vhost == name and each.type is QueueType.STREAM]
-    channels = frozenset(consumer.channel for queue in streams for consumer in queue.consumers)
-    return Scope(channels=channels) if channels else None
+    queues = [each for each in broker.queues.values() if each.vhost == name]
+    of_streams = {each.channel for queue in queues if queue.type is QueueType.STREAM for each in queue.consumers}
+    of_others = {each.channel for queue in queues if queue.type is not QueueType.STREAM for each in queue.consumers}
+    return Scope(channels=frozenset(of_streams - of_others)) if of_streams - of_others else None
 
 
 def _reads_stream_already(broker: Broker, method: Method) -> Scope | None:
@@ -198,6 +196,7 @@ CROSSINGS: tuple[Window, ...] = (
         kinds=("basic.cancel",),
         arms=_cancels_beside,
         explains=lambda broker, it: it.part is not Part.REPLY,
+        is_brief=True,
         shows_at_once=True,
     ),
     Window(
@@ -210,6 +209,7 @@ CROSSINGS: tuple[Window, ...] = (
         spoils=SERVICE | {Part.REPLY},
         kinds=("basic.cancel",),
         arms=_cancels_before_consume_ok,
+        is_brief=True,
         shows_at_once=True,
     ),
     Window(
@@ -247,6 +247,7 @@ CROSSINGS: tuple[Window, ...] = (
         spoils=CRASH,
         kinds=("basic.cancel",),
         arms=_cancels_at_deleted,
+        is_brief=True,
         shows_at_once=True,
     ),
     Window(
@@ -286,7 +287,18 @@ CROSSINGS: tuple[Window, ...] = (
         dialects=("rabbitmq-4.3",),
         by_chance=True,
         spoils=frozenset({Part.CHANNEL_CLOSE}),
-        explains=_has_outlived_connection,
+        kinds=(
+            "queue.declare",
+            "queue.delete",
+            "queue.bind",
+            "queue.unbind",
+            "queue.purge",
+            "basic.consume",
+            "basic.get",
+        ),
+        arms=_names_what_was_exclusive,
+        explains=lambda broker, it: it.event is not None and it.event.arguments.get("reply_code") == 405,
+        is_brief=True,
     ),
     _BEHIND_CLOSE,
     # the client has answered meanwhile
@@ -326,7 +338,7 @@ CROSSINGS: tuple[Window, ...] = (
         spoils=frozenset({Part.DELIVERY}),
         kinds=("basic.consume",),
         arms=_reads_stream_already,
-        explains=lambda broker, it: it.shape is Shape.UNEXPECTED,
+        explains=lambda broker, it: it.requirement == "CONSUME-001" or it.queue is None,
         is_brief=True,
     ),
     Window(

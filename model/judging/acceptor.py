@@ -38,9 +38,10 @@ from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.judging.silence import missed
 from amqpspec.model.judging.windows import (
-    ArmedWindows,
+    Armed,
     Difference,
     Race,
+    Windows,
     difference_of,
     difference_of_debt,
 )
@@ -73,7 +74,9 @@ class Acceptor:
     ) -> None:
         self.dialect = dialect
         self.bound = bound
-        self._windows = ArmedWindows((*RACES, *defects.windows))
+        self._windows = Windows((*RACES, *defects.windows))
+        #: those that were armed until the broker was last at rest
+        self._armed_before: frozenset[Armed] = frozenset()
         self.explanations = [Explanation(Broker(dialect, virtual_host, own_user), windows=self._windows)]
         self.failures: list[Failure] = []
         self.finished = False
@@ -232,7 +235,12 @@ class Acceptor:
             turns_come_to_rest(broker)
             uses_are_over(broker, self._time)
             messages_are_at_rest(broker, self._time)
-        self._refuted |= self._windows.come_to_rest()
+        armed = self._armed
+        self._refuted |= self._windows.would_have_shown(armed - self._armed_before)
+        self._armed_before |= armed
+        self._windows.lately.clear()
+        for explanation in self.explanations:
+            explanation.armed = self._windows.left_at_rest(explanation.armed)
 
     def overdue(self, prove: bool = True, asked: Container[str] | None = None) -> None:
         """The time is up for whatever is owed. `prove`: also for what only numbers can show, of the queues that were
@@ -264,7 +272,12 @@ class Acceptor:
     def windows(self) -> frozenset[str]:
         """Names of the known defects that may have spoiled something in the sequence (`model.judging.windows`)."""
         known = {window.name for window in self._defects.windows}
-        return frozenset(known & self._windows.were_armed)
+        armed = self._armed | self._armed_before | self._windows.lately
+        return frozenset(each.name for each in armed if each.name in known)
+
+    @property
+    def _armed(self) -> frozenset[Armed]:
+        return frozenset[Armed]().union(*(explanation.armed for explanation in self.explanations))
 
     @property
     def measurements(self) -> list[Measurement]:
@@ -444,7 +457,8 @@ class Acceptor:
         """Does the difference lie in a window? What that has touched is open from then on; where this does not make
         the frame right, nothing more can be judged.
         """
-        window = self._windows.explaining(broker, difference)
+        armed = self._armed | self._windows.lately
+        window = self._windows.explaining(broker, difference, armed)
         if window is None:
             return False
         if isinstance(window, Race):
@@ -452,7 +466,7 @@ class Acceptor:
         else:
             self._add(replace(failure, requirement=window.requirement, defect=window.name))
         by = next((each for each in self.explanations if each.broker is broker), None)
-        self.finished = by is None or not can_go_on(by, self._windows, window, difference)
+        self.finished = by is None or not can_go_on(by, window, difference, armed)
         self.explanations = self.explanations if by is None else [by]
         return True
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from amqpspec.model.broker.openness import begin_openness, spread
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.windows import SERVICE, ArmedWindows, Difference, Race, Window
+from amqpspec.model.judging.windows import SERVICE, Armed, Difference, Race, Window, touched
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.promises.verdict import Shape
 
 
 def can_go_on(
-    explanation: Explanation, windows: ArmedWindows, window: Window | Race, difference: Difference
+    explanation: Explanation, window: Window | Race, difference: Difference, armed: frozenset[Armed]
 ) -> bool:
     """Open what the window has touched. Is the difference none with that? Else nothing more can be judged.
 
@@ -19,7 +19,7 @@ def can_go_on(
     if difference.part not in SERVICE:
         return False
     broker = explanation.broker
-    for queue in windows.touched(window, broker, difference):
+    for queue in touched(window, broker, difference, armed):
         if not queue.open_by:
             begin_openness(broker, queue, window.sentence)
     spread(broker)

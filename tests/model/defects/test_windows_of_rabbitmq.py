@@ -488,11 +488,9 @@ def test_there_is_a_way_into_each() -> None:
 
 #: Windows that are never armed without another one that explains the same, and that comes before them.
 HIDDEN_BY = {
-    "consumer-of-same-tag-waits-on": "consumer-of-same-tag-never-active",
     "takeover-forgets-deliveries": "consumer-of-same-tag-never-active",
     "late-requeue-resumes-consumer-later": "late-requeue-resumes-consumer",
     "two-active-consumers-after-timeout": "late-ack-resumes-consumer",
-    "late-settlement-settles-for-next-consumer": "reused-tag-inherits-deliveries",
 }
 
 
@@ -502,8 +500,8 @@ def test_what_is_wrong_is_credited_to_it(name: str) -> None:
     failure = acceptor.failures[0]
     credited = HIDDEN_BY.get(name, name)
     assert (failure.defect, failure.requirement) == (credited, WINDOW[credited].requirement)
-    assert acceptor.finished
-    assert not WINDOW[name].kinds or name in acceptor.windows
+    needs_no_input = any(not window.kinds for window in WINDOWS if window.name == name)
+    assert needs_no_input or name in acceptor.windows
 
 
 @pytest.mark.parametrize("name", NAMES)

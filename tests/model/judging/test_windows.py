@@ -15,11 +15,12 @@ from amqpspec.model.judging.defects_followed import DefectsFollowed
 from amqpspec.model.judging.windows import (
     EVERYTHING,
     SERVICE,
-    ArmedWindows,
+    Armed,
     Difference,
     Part,
     Scope,
     Window,
+    Windows,
     difference_of,
     of_channel,
     of_connection,
@@ -39,9 +40,16 @@ QOS = Method("a", 1, "basic.qos", {"prefetch_count": 1}, sent=True)
 def window(name: str = "w", requirement: str = "QOS-001", **changes: Any) -> Window:
     """A basic.qos arms it for `q`, where it spoils who gets what."""
     made = Window(
-        name, requirement, Strength.PROMISED, "It errs.", "seen", ("rabbitmq-4.3",), spoils=SERVICE,
-        kinds=("basic.qos",), arms=lambda broker, event: Scope(frozenset({"q"})),
-    )  # fmt: skip
+        name=name,
+        requirement=requirement,
+        strength=Strength.PROMISED,
+        statement="It errs.",
+        source="seen",
+        dialects=("rabbitmq-4.3",),
+        spoils=SERVICE,
+        kinds=("basic.qos",),
+        arms=lambda broker, event: Scope(frozenset({"q"})),
+    )
     return replace(made, **changes)
 
 
@@ -115,56 +123,73 @@ def test_what_a_frame_is_about(
 # ------------------------------------------------------------------------------------------------------ arming
 
 
-def armed(*windows: Window, events: tuple[Method, ...] = (QOS,)) -> tuple[ArmedWindows, Broker]:
-    broker = Broker(DEFAULT_DIALECT)
-    broker.connections["a"] = Connection("a")
-    found = ArmedWindows(windows)
-    for event in events:
-        found.note(broker, event)
-    return found, broker
+class Arming:
+    """Windows, and which of them these inputs arm."""
+
+    def __init__(self, *windows: Window, events: tuple[Method, ...] = (QOS,)) -> None:
+        self.broker = Broker(DEFAULT_DIALECT)
+        self.broker.connections["a"] = Connection("a")
+        self.windows = Windows(windows)
+        self.armed: frozenset[Armed] = frozenset()
+        for event in events:
+            self.broker.stamp += 1
+            self.armed |= frozenset(self.windows.armed_by(self.broker, event))
+
+    @property
+    def names(self) -> set[str]:
+        return {each.name for each in self.armed}
+
+    def explaining(self, wrong: Difference) -> object:
+        return self.windows.explaining(self.broker, wrong, self.armed)
 
 
 def test_an_input_of_its_kind_arms_it() -> None:
-    assert armed(window())[0].were_armed == {"w"}
-    assert armed(window(kinds=("basic.get",)))[0].were_armed == set()
-    assert armed(window(arms=lambda broker, event: None))[0].were_armed == set()
+    assert Arming(window()).names == {"w"}
+    assert Arming(window(kinds=("basic.get",))).names == set()
+    assert Arming(window(arms=lambda broker, event: None)).names == set()
 
 
 def test_only_what_is_armed_there_and_can_be_spoiled_is_explained() -> None:
-    found, broker = armed(window())
-    assert found.explaining(broker, difference()) is not None
-    assert found.explaining(broker, difference(queue="r")) is None, "elsewhere"
-    assert found.explaining(broker, difference(Part.CANCEL)) is None, "of another kind"
-    assert armed(window(), events=())[0].explaining(broker, difference()) is None, "not armed"
-    found, broker = armed(window(explains=lambda broker, it: it.shape is Shape.MISSING))
-    assert found.explaining(broker, difference()) is None
-    assert found.explaining(broker, difference(shape=Shape.MISSING)) is not None
+    found = Arming(window())
+    assert found.explaining(difference()) is not None
+    assert found.explaining(difference(queue="r")) is None, "elsewhere"
+    assert found.explaining(difference(Part.CANCEL)) is None, "of another kind"
+    assert Arming(window(), events=()).explaining(difference()) is None, "not armed"
+    found = Arming(window(explains=lambda broker, it: it.shape is Shape.MISSING))
+    assert found.explaining(difference()) is None
+    assert found.explaining(difference(shape=Shape.MISSING)) is not None
 
 
 def test_one_without_inputs_is_always_there() -> None:
-    found, broker = armed(window(kinds=()), events=())
-    assert found.explaining(broker, difference(queue="r")) is not None
-    assert found.were_armed == set()
+    found = Arming(window(kinds=()), events=())
+    assert found.explaining(difference(queue="r")) is not None
+    assert found.names == set()
 
 
 def test_of_several_it_is_one_that_was_armed_and_of_the_requirement() -> None:
     always, other, right = window("always", kinds=()), window("other", "ACK-001"), window("right")
-    found, broker = armed(always, other, right)
-    assert found.explaining(broker, difference()) is right
-    assert found.explaining(broker, difference(requirement="CHAN-001")) is other, "the first"
-    assert found.explaining(broker, difference(queue="r")) is always
+    found = Arming(always, other, right)
+    assert found.explaining(difference()) is right
+    assert found.explaining(difference(requirement="CHAN-001")) is other, "the first"
+    assert found.explaining(difference(queue="r")) is always
+
+
+def test_of_several_it_is_the_one_that_was_armed_last() -> None:
+    gets = replace(QOS, name="basic.get")
+    first, last = window("first"), window("last", kinds=("basic.get",))
+    assert Arming(first, last, events=(QOS, gets)).explaining(difference()) is last
+    assert Arming(first, last, events=(gets, QOS)).explaining(difference()) is first
 
 
 @pytest.mark.parametrize(
     ("options", "stays", "would_have_shown"),
-    [({}, True, set()), ({"is_brief": True}, False, set()), ({"shows_at_once": True}, False, {"w"})],
+    [({}, True, set()), ({"is_brief": True}, False, set()), ({"shows_at_once": True}, True, {"w"})],
 )
 def test_what_is_over_at_rest(options: dict[str, Any], stays: bool, would_have_shown: set[str]) -> None:
-    found, broker = armed(window(**options))
-    assert found.come_to_rest() == would_have_shown
-    assert (found.explaining(broker, difference()) is not None) is stays
-    assert found.were_armed == {"w"}, "it is said of the sequence"
-    assert found.come_to_rest() == set(), "once"
+    found = Arming(window(**options))
+    assert found.windows.would_have_shown(found.armed) == would_have_shown
+    found.armed = found.windows.left_at_rest(found.armed)
+    assert (found.explaining(difference()) is not None) is stays
 
 
 # ------------------------------------------------------------------------------------------------- the acceptor
@@ -181,10 +206,11 @@ def judging(*windows: Window, limit: int = 1) -> Conversation:
     return talk
 
 
-def test_a_difference_within_it_has_its_name_and_ends_the_judging() -> None:
+def test_a_difference_within_it_has_its_name_and_its_queue_is_open_from_then_on() -> None:
     talk = judging(window(requirement="ACK-001")).deliver("a.1", 1, "m1")
     assert (talk.failure.defect, talk.failure.requirement) == ("w", "ACK-001")
-    assert talk.acceptor.finished and talk.acceptor.verdict is Verdict.FAIL
+    assert not talk.acceptor.finished and talk.acceptor.verdict is Verdict.FAIL
+    assert talk.acceptor.broker.queues["q"].open_by
     assert talk.acceptor.windows == {"w"}
     assert len(talk.deliver("a.1", 2, "m2").acceptor.failures) == 1
 
@@ -193,7 +219,7 @@ def test_silence_may_lie_within_it_as_well() -> None:
     talk = judging(window()).send("c.1 basic.publish q body=m1")
     talk.acceptor.overdue()
     assert (talk.failure.defect, talk.failure.shape) == ("w", Shape.MISSING)
-    assert talk.acceptor.finished
+    assert talk.acceptor.broker.queues["q"].open_by
 
 
 def test_what_is_lawful_is_no_failure_in_it() -> None:
