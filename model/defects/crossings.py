@@ -113,11 +113,14 @@ def _names_what_was_exclusive(broker: Broker, method: Method) -> Scope | None:
 
 
 def _is_behind_channel_close(broker: Broker, difference: Difference) -> bool:
-    """Does the frame come on a channel that the broker has closed, and whose client has not answered?"""
+    """Does the frame come on a channel that the broker has closed, for a consumer that it had, and before the client
+    has answered?
+    """
     channel = broker.channels.get(difference.channel)
-    if channel is None or channel.state is not ChannelState.CLOSING:
+    if channel is None or channel.state is not ChannelState.CLOSING or difference.event is None:
         return False
-    return difference.shape is Shape.UNEXPECTED and not ends_unseen(broker, channel)
+    was_there = difference.event.arguments.get("consumer_tag") in channel.ended_consumers
+    return was_there and difference.shape is Shape.UNEXPECTED and not ends_unseen(broker, channel)
 
 
 def _is_too_many(broker: Broker, difference: Difference) -> bool:
@@ -139,10 +142,9 @@ def _overtakes_deliveries(broker: Broker, difference: Difference) -> bool:
 
 def _ends_streams_of_virtual_host(broker: Broker, action: OperatorAction) -> Scope | None:
     name = action.arguments.get("virtual_host", "")
-    queues = [each for each in broker.queues.values() if each.vhost == name]
-    of_streams = {each.channel for queue in queues if queue.type is QueueType.STREAM for each in queue.consumers}
-    of_others = {each.channel for queue in queues if queue.type is not QueueType.STREAM for each in queue.consumers}
-    return Scope(channels=frozenset(of_streams - of_others)) if of_streams - of_others else None
+    streams = [each for each in broker.queues.values() if each.vhost == name and each.type is QueueType.STREAM]
+    channels = frozenset(consumer.channel for queue in streams for consumer in queue.consumers)
+    return Scope(channels=channels) if channels else None
 
 
 def _reads_stream_already(broker: Broker, method: Method) -> Scope | None:
@@ -302,7 +304,7 @@ CROSSINGS: tuple[Window, ...] = (
     ),
     _BEHIND_CLOSE,
     # the client has answered meanwhile
-    replace(_BEHIND_CLOSE, kinds=("channel.close-ok",), arms=_answers_close, explains=_is_too_many),
+    replace(_BEHIND_CLOSE, kinds=("channel.close-ok",), arms=_answers_close, explains=_is_too_many, is_brief=True),
     Window(
         name="get-overtakes-deliveries",
         requirement="PUBLISH-015",

@@ -25,7 +25,7 @@ from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
 from amqpspec.model.judging.fit import fit, least_flawed
-from amqpspec.model.judging.going_on_open import can_go_on
+from amqpspec.model.judging.going_on_open import go_on_open
 from amqpspec.model.judging.known_defect import DefectTransition, KnownDefect
 from amqpspec.model.judging.known_outputs import observe_as_known
 from amqpspec.model.judging.merging import Seen, least_advanced, merged, merged_seen
@@ -415,7 +415,7 @@ class Acceptor:
             return
         followed = defective[0].defect if defective else None
         defect: KnownDefect | None = followed if followed is not None and followed.is_excuse else None
-        if followed is None and self._is_credited(
+        if followed is None and self._credit(
             broker, difference_of_debt(broker, silent.debt), failure_of_debt(broker, silent.debt, self.command, None)
         ):
             return
@@ -446,14 +446,14 @@ class Acceptor:
         for mismatch in mismatches:
             if not (defect or mismatch.defect):
                 failure = failure_of(broker, event, mismatch, self.command, "")
-                if self._is_credited(broker, difference_of(broker, event, mismatch), failure):
+                if self._credit(broker, difference_of(broker, event, mismatch), failure):
                     return
             self._add(failure_of(broker, event, mismatch, self.command, defect or mismatch.defect))
             if mismatch.fatal:
                 self.finished = not defect and not end_connection_if_clear(broker, event)
                 return
 
-    def _is_credited(self, broker: Broker, difference: Difference, failure: Failure) -> bool:
+    def _credit(self, broker: Broker, difference: Difference, failure: Failure) -> bool:
         """Does the difference lie in a window? What that has touched is open from then on; where this does not make
         the frame right, nothing more can be judged.
         """
@@ -466,7 +466,7 @@ class Acceptor:
         else:
             self._add(replace(failure, requirement=window.requirement, defect=window.name))
         by = next((each for each in self.explanations if each.broker is broker), None)
-        self.finished = by is None or not can_go_on(by, window, difference, armed)
+        self.finished = by is None or not go_on_open(by, window, difference, armed)
         self.explanations = self.explanations if by is None else [by]
         return True
 

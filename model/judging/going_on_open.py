@@ -9,7 +9,7 @@ from amqpspec.model.outputs.observation import observe
 from amqpspec.model.promises.verdict import Shape
 
 
-def can_go_on(
+def go_on_open(
     explanation: Explanation, window: Window | Race, difference: Difference, armed: frozenset[Armed]
 ) -> bool:
     """Open what the window has touched. Is the difference none with that? Else nothing more can be judged.

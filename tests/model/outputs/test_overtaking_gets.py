@@ -21,7 +21,6 @@ def crossed(prefetch: int, *bodies: str, kind: str = "classic") -> Conversation:
 def test_the_older_message_is_on_its_way_to_a_consumer_of_the_channel(kind: str) -> None:
     talk = crossed(1, "m1", "m2", kind=kind).got("a.1", 1, "m2", left=0)
     assert (talk.failure.requirement, talk.failure.defect) == ("PUBLISH-015", NAME)
-    assert talk.acceptor.finished
 
 
 @pytest.mark.known_defects
