@@ -10,6 +10,8 @@
 | `Failure`, `Verdict` | what judging ends in |
 | `main` | the command line: arguments to an exit code |
 
+`amqpspec.testing` has a page of its own: a RabbitMQ for the tests of applications.
+
 What is not listed here may change with any version. The folders `model`, `targets`, `conformance`, `pipeline` and
 `reports` of the repository are packages within this one.
 """
