@@ -51,12 +51,12 @@ def _overtakes_publishes(broker: Broker, method: Method) -> Scope | None:
 
 RACES: tuple[Race, ...] = (
     Race(
-        name="settlements overtake publishes",
-        # rabbit_amqqueue_process:prioritise_cast, {ack, _, _}: 4
-        statement="a settlement comes to a classic queue with a limit before what was published there ahead of it:"
-        " what is dropped is open",
+        name="acknowledgements overtake publishes",
+        # v4.3.0 rabbit_amqqueue_process:prioritise_cast: {complete, _, _} has 4, what is published and rejected 0
+        statement="an acknowledgement comes to a classic queue with a limit before what was published there ahead of"
+        " it: what is dropped is open",
         spoils=SERVICE | {Part.CONFIRM},
-        kinds=("basic.ack", "basic.nack", "basic.reject"),
+        kinds=("basic.ack",),
         arms=_overtakes_publishes,
         is_brief=True,
     ),
