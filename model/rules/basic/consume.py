@@ -96,10 +96,10 @@ def consume(broker: Broker, channel: Channel, method: Method) -> None:
     exclusive = bool(arguments.get("exclusive"))
     table: Table = dict(arguments.get("arguments") or {})
     asked_for(broker, channel, queue, no_ack, table)
-    _check_exclusive(broker, channel, queue, exclusive)
     heeds_no_channel_limit = queue.type is not QueueType.CLASSIC and not broker.dialect.prefetch_is_shared
     if heeds_no_channel_limit and has_channel_limit(broker, channel):
         raise ProtocolError("QOS-012", 540, f"{queue_text(broker, channel, name)} does not support global qos")
+    _check_exclusive(broker, channel, queue, exclusive)
     known = table if broker.dialect.has("consumer_priorities") else {k: v for k, v in table.items() if k != PRIORITY}
     consumer = Consumer(
         tag, channel.key, queue, no_ack, 0 if no_ack else channel.prefetch, exclusive, known,
