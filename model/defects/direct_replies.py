@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.judging.known_defect import OutputDefect
-from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.protocol.methods import Method
 
 
-def _leaves_out_replies(broker: Broker, method: Method, mismatch: Mismatch) -> Mismatches | None:
+def _leaves_out_replies(broker: Broker, method: Method, mismatch: Mismatch) -> bool:
     channel = broker.channels.get((method.connection, method.channel))
     if mismatch.argument != "delivery_tag" or channel is None or not channel.direct_replies:
-        return None
+        return False
     tag = method.arguments["delivery_tag"]
     if tag != channel.next_tag - channel.direct_replies:
-        return None
+        return False
     channel.next_tag, channel.direct_replies = tag, 0
-    named = replace(mismatch, requirement="REPLY-006", fatal=False, argument="", right=None, about=None)
-    return (replace(named, defect="direct-replies-not-counted"),)
+    return True
 
 
 def _has_own_tag(broker: Broker, method: Method) -> bool:

@@ -11,14 +11,19 @@ from collections.abc import Callable
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState, TimedOut, Unacknowledged
 from amqpspec.model.broker.internal_events import DeliveryTimeout
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, SETTLING, named_consumer
+from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.judging.windows import SERVICE, Difference, Part, Scope, Window, of_channel, of_queues
+from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.promises.versions import versions
+from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.extensions.timed_out_consumer_still_known import recovering, settled_late
+from amqpspec.model.rules.extensions.timeout_cancels_consumer import close_text
 from amqpspec.model.rules.extensions.timeout_schedule import doubted_delivery
 
 _DIALECTS = ("rabbitmq-4.3",)
@@ -105,6 +110,25 @@ def _uses_tag_of_timed_out(broker: Broker, method: Method) -> Scope | None:
     return of_channel(method) if consumer is not None and consumer.timed_out else None
 
 
+def _names_no_value(broker: Broker, method: Method, mismatch: Mismatch) -> bool:
+    owed = mismatch.about
+    if mismatch.argument != "reply_text" or not isinstance(owed, Expected) or owed.due is None:
+        return False
+    text = ProtocolError("TIMEOUT-009", 406, close_text(method.channel, -1)).text
+    return method.name == "channel.close" and method.arguments.get("reply_text") == text
+
+
+TIMEOUT_TEXTS: tuple[OutputDefect, ...] = (
+    OutputDefect(
+        name="timeout-text-without-value",
+        requirement="TIMEOUT-009",
+        strength=Strength.CONVENTIONAL,
+        statement="The text of the close names -1 ms, and not the time that was up.",
+        source="rabbit_channel:handle_queue_actions released, handle_consumer_timed_out(-1, ...)",
+        dialects=_DIALECTS,
+        explains=_names_no_value,
+    ),
+)
 TIMEOUTS: tuple[Window, ...] = (
     Window(
         name="two-active-consumers-after-timeout",

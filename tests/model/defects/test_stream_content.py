@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amqpspec.model.defects.stream_content import defects_of_content
+from amqpspec.model.defects.changed_properties import changes_between
 
 DIED = {"headers": {"x-death": [{"count": 1, "reason": "expired", "queue": "q", "original-expiration": "800"}]}}
 DIED_BY_QUEUE = {"headers": {"x-death": [{"count": 1, "reason": "expired", "queue": "q"}]}}
@@ -25,4 +25,4 @@ DIED_BY_QUEUE = {"headers": {"x-death": [{"count": 1, "reason": "expired", "queu
 def test_what_explains_other_properties(
     expected: dict[str, Any], observed: dict[str, Any], defects: tuple[str, ...]
 ) -> None:
-    assert defects_of_content(expected, observed) == defects
+    assert changes_between(expected, observed) == defects
