@@ -122,8 +122,14 @@ def _turns_around(broker: Broker, method: Method, mismatch: Mismatch) -> bool:
     right, told = headers.get(HISTORY), (method.content.properties.get("headers") or {}).get(HISTORY)
     if not isinstance(right, list) or not isinstance(told, list) or len(told) < 3 or len(told) != len(right):
         return False
-    is_same = right[0] == told[0] and all(death in told for death in right)
+    all_told = list(map(_with_any_time, told))
+    is_same = right[0] == told[0] and all(death in all_told for death in map(_with_any_time, right))
     return is_same and {**mismatch.right, "headers": {**headers, HISTORY: told}} == method.content.properties
+
+
+def _with_any_time(death: Any) -> Any:
+    """With no more of its time than that it has one: an entry that a publisher sent along may have none."""
+    return {**death, "time": "time" in death} if isinstance(death, Mapping) else death
 
 
 CHANGED_PROPERTIES: tuple[OutputDefect, ...] = (
