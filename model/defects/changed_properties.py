@@ -44,7 +44,7 @@ def _rewritten(table: Properties, name: str) -> Properties:
     return {**table, name: str(int(str(text)))} if is_number else table
 
 
-def _without_nested(properties: Properties) -> Properties:
+def without_nested(properties: Properties) -> Properties:
     """Application properties hold simple values only. Those of names with x-, such as x-death, are none of them."""
     headers = properties.get("headers", {})
     kept = {name: value for name, value in headers.items() if name[:2] == "x-" or not isinstance(value, dict | list)}
@@ -70,7 +70,7 @@ def _with_expiration(properties: Properties) -> Properties:
 
 #: In the order in which they are made.
 _CHANGES: dict[str, Callable[[Properties], Properties]] = {
-    "stream-drops-nested-headers": _without_nested,
+    "stream-drops-nested-headers": without_nested,
     "stream-drops-cluster-id": _without_cluster_id,
     "stream-turns-octets-into-text": _octets_as_text,
     "stream-keeps-expiration-of-dead-letter": _with_expiration,
