@@ -70,14 +70,10 @@ def _settles_late_beside(broker: Broker, method: Method) -> Scope | None:
         return None
     late = [channel.timed_out[tag] for _, tags in settled_late(channel, method) for tag in tags]
     held: list[Unacknowledged | TimedOut] = [*channel.unacknowledged.values(), *channel.timed_out.values()]
-    for old in late:
-        former = old.consumer
-        if former is None:
-            continue
-        others = [channel.consumers.get(former.tag), *(each.consumer for each in held)]
-        if any(other is not None and other is not former and other.tag == former.tag for other in others):
-            return of_queues(broker, [old.queue], channel.key)
-    return None
+    known = {*channel.consumers.values(), *(each.consumer for each in held if each.consumer is not None)}
+    tags = [consumer.tag for consumer in known]
+    queues = [each.queue for each in late if each.consumer is not None and tags.count(each.consumer.tag) > 1]
+    return of_queues(broker, queues, channel.key) if queues else None
 
 
 def _may_be_forgotten(broker: Broker, difference: Difference) -> bool:
