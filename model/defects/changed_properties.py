@@ -23,8 +23,8 @@ from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Content, Method
 
 Properties = Mapping[str, Any]
+Change = Callable[[Properties], Properties]
 
-_EXPIRATION_REWRITTEN = "expiration-is-rewritten"
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
@@ -51,47 +51,37 @@ def without_nested(properties: Properties) -> Properties:
     return {**properties, "headers": kept} if len(kept) < len(headers) else properties
 
 
-def _without_cluster_id(properties: Properties) -> Properties:
+def without_cluster_id(properties: Properties) -> Properties:
     return {name: value for name, value in properties.items() if name != "cluster_id"}
 
 
-def _octets_as_text(properties: Properties) -> Properties:
+def octets_as_text(properties: Properties) -> Properties:
     headers = properties.get("headers", {})
     octets = {name: value for name, value in headers.items() if isinstance(value, bytes | bytearray)}
     text = {name: bytes(value).decode("utf-8", "surrogateescape") for name, value in octets.items()}
     return {**properties, "headers": {**headers, **text}} if text else properties
 
 
-def _with_expiration(properties: Properties) -> Properties:
+def with_expiration(properties: Properties) -> Properties:
     """What is converted is the message as it was published; what its deaths have changed is kept beside it."""
     own = published_expiration((properties.get("headers") or {}).get(HISTORY))
     return {**properties, "expiration": own} if own is not None and "expiration" not in properties else properties
 
 
-#: In the order in which they are made.
-_CHANGES: dict[str, Callable[[Properties], Properties]] = {
-    "stream-drops-nested-headers": without_nested,
-    "stream-drops-cluster-id": _without_cluster_id,
-    "stream-turns-octets-into-text": _octets_as_text,
-    "stream-keeps-expiration-of-dead-letter": _with_expiration,
-    _EXPIRATION_REWRITTEN: as_number,
-}
+#: In the order in which they are made; what no stream has done is the last one alone.
+_CHANGES: tuple[Change, ...] = (without_nested, without_cluster_id, octets_as_text, with_expiration, as_number)
 
 
-def changes_between(expected: Properties, observed: Properties) -> tuple[str, ...]:
+def changes_between(expected: Properties, observed: Properties) -> tuple[Change, ...]:
     """The changes that together make of the expected properties what is observed; none if they do not."""
-    made = [name for name in _CHANGES if _is_changed(name, expected) and not _is_changed(name, observed)]
+    made = tuple(each for each in _CHANGES if each(expected) != expected and each(observed) == observed)
     kept = expected
-    for name in made:
-        kept = _CHANGES[name](kept)
-    return tuple(made) if kept == observed else ()
+    for change in made:
+        kept = change(kept)
+    return made if kept == observed else ()
 
 
-def _is_changed(name: str, properties: Properties) -> bool:
-    return _CHANGES[name](properties) != properties
-
-
-def _explains(name: str, broker: Broker, method: Method, mismatch: Mismatch) -> bool:
+def _explains(change: Change, broker: Broker, method: Method, mismatch: Mismatch) -> bool:
     right, content = mismatch.right, method.content
     if mismatch.argument == "content" and isinstance(right, Content) and content and right.body == content.body:
         right = right.properties  # what is returned
@@ -101,17 +91,17 @@ def _explains(name: str, broker: Broker, method: Method, mismatch: Mismatch) -> 
         return False
     changes = changes_between(right, content.properties)
     is_of_stream = isinstance(mismatch.about, Queue) and mismatch.about.type is QueueType.STREAM
-    return name in changes and (is_of_stream or changes == (_EXPIRATION_REWRITTEN,))
+    return change in changes and (is_of_stream or changes == (as_number,))
 
 
-def _is_refuted(name: str, broker: Broker, method: Method) -> bool:
+def _is_refuted(change: Change, broker: Broker, method: Method) -> bool:
     """Does a delivery of a stream have what would be lost or changed there?"""
     channel = broker.channels.get((method.connection, method.channel))
     if method.name != "basic.deliver" or method.content is None or channel is None:
         return False
     consumer = channel.consumers.get(method.arguments["consumer_tag"])
     is_of_stream = consumer is not None and consumer.queue.type is QueueType.STREAM
-    return is_of_stream and _is_changed(name, method.content.properties)
+    return is_of_stream and change(method.content.properties) != method.content.properties
 
 
 def _turns_around(broker: Broker, method: Method, mismatch: Mismatch) -> bool:
@@ -139,8 +129,8 @@ CHANGED_PROPERTIES: tuple[OutputDefect, ...] = (
         statement="Headers that are tables or arrays are lost in a stream: it keeps messages as AMQP 1.0, whose"
         " application properties hold simple values only.",
         source="rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on",
-        explains=partial(_explains, "stream-drops-nested-headers"),
-        is_refuted_by=partial(_is_refuted, "stream-drops-nested-headers"),
+        explains=partial(_explains, without_nested),
+        is_refuted_by=partial(_is_refuted, without_nested),
     ),
     OutputDefect(
         name="stream-drops-cluster-id",
@@ -148,8 +138,8 @@ CHANGED_PROPERTIES: tuple[OutputDefect, ...] = (
         strength=Strength.ARGUABLE,
         statement="The property cluster-id is lost in a stream: AMQP 1.0, as which it keeps messages, has none.",
         source="rabbit_msg_record:from_amqp091; mc_amqpl:convert_to from 4.0 on",
-        explains=partial(_explains, "stream-drops-cluster-id"),
-        is_refuted_by=partial(_is_refuted, "stream-drops-cluster-id"),
+        explains=partial(_explains, without_cluster_id),
+        is_refuted_by=partial(_is_refuted, without_cluster_id),
     ),
     OutputDefect(
         name="stream-turns-octets-into-text",
@@ -158,8 +148,8 @@ CHANGED_PROPERTIES: tuple[OutputDefect, ...] = (
         statement="A header of octets (type x) comes out of a stream as text (type S).",
         source="mc_amqpl:to_091, which has binary become longstr",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
-        explains=partial(_explains, "stream-turns-octets-into-text"),
-        is_refuted_by=partial(_is_refuted, "stream-turns-octets-into-text"),
+        explains=partial(_explains, octets_as_text),
+        is_refuted_by=partial(_is_refuted, octets_as_text),
     ),
     OutputDefect(
         name="stream-keeps-expiration-of-dead-letter",
@@ -168,15 +158,15 @@ CHANGED_PROPERTIES: tuple[OutputDefect, ...] = (
         source="v4.0.5 mc_amqpl:convert_to (takes the expiration out of the properties as they were published; that it"
         " is none any more is noted beside them, mc:set_ttl)",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
-        explains=partial(_explains, "stream-keeps-expiration-of-dead-letter"),
+        explains=partial(_explains, with_expiration),
     ),
     OutputDefect(
-        name=_EXPIRATION_REWRITTEN,
+        name="expiration-is-rewritten",
         requirement="PUBLISH-016",
         statement="A message's expiration comes back as the number that it is: 060000 as 60000.",
         source="v4.0.5 mc_amqpl:protocol_state",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
-        explains=partial(_explains, _EXPIRATION_REWRITTEN),
+        explains=partial(_explains, as_number),
     ),
     OutputDefect(
         name="deaths-turn-around",

@@ -9,7 +9,7 @@ from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival, Queue
-from amqpspec.model.defects.situations import at_queue, named_consumer
+from amqpspec.model.defects.situations import OFTEN_WRONG, at_queue, named_consumer, on_channel
 from amqpspec.model.judging.windows import (
     CRASH,
     SERVICE,
@@ -89,11 +89,11 @@ def _is_of(connection: str, channel: object) -> bool:
     return isinstance(channel, tuple) and channel[0] == connection
 
 
-def _names_what_was_exclusive(broker: Broker, method: Method) -> Scope | None:
+@on_channel
+def _names_what_was_exclusive(broker: Broker, channel: Channel, method: Method) -> bool:
     """The queue was exclusive to a connection that is closed."""
-    channel = broker.open_channel(method)
-    name = method.arguments.get("queue", "") or (channel.last_queue if channel is not None else "") or ""
-    return of_channel(method) if broker.bookkeeping.ended_queues.get(name) == "QUEUE-020" else None
+    name = method.arguments.get("queue", "") or channel.last_queue or ""
+    return broker.bookkeeping.ended_queues.get(name) == "QUEUE-020"
 
 
 # -------------------------------------------------------------------------------------------- the end of a channel
@@ -268,15 +268,7 @@ CROSSINGS: tuple[Window, ...] = (
         dialects=("rabbitmq-4.3",),
         by_chance=True,
         spoils=frozenset({Part.CHANNEL_CLOSE}),
-        kinds=(
-            "queue.declare",
-            "queue.delete",
-            "queue.bind",
-            "queue.unbind",
-            "queue.purge",
-            "basic.consume",
-            "basic.get",
-        ),
+        kinds=OFTEN_WRONG,
         arms=_names_what_was_exclusive,
         explains=lambda broker, it: it.event is not None and it.event.arguments.get("reply_code") == 405,
         is_brief=True,

@@ -68,10 +68,8 @@ def _knows_other_type(broker: Broker, method: Method) -> Scope | None:
 
 def _leaves_consumers_untold(broker: Broker, event: Input) -> Scope | None:
     """A queue goes, and not all clients hear of the end of their consumers."""
-    if isinstance(event, QueueExpiry):
-        queue = broker.queues.get(event.queue)
-    else:
-        queue = broker.queues.get(event.arguments.get("queue", "")) if isinstance(event, Method) else None
+    name = event.arguments.get("queue", "") if isinstance(event, Method) else getattr(event, "queue", "")
+    queue = broker.queues.get(name)
     if queue is None or queue.type is QueueType.CLASSIC:
         return None
     channels = {each.channel for each in queue.consumers}

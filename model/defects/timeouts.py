@@ -13,7 +13,7 @@ from amqpspec.model.broker.channels import ChannelState, TimedOut, Unacknowledge
 from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.ruling import Outcome
-from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, SETTLING, named_consumer
+from amqpspec.model.defects.situations import SETTLING, named_consumer
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.judging.windows import SERVICE, Difference, Part, Scope, Window, of_channel, of_queues
 from amqpspec.model.outputs.mismatch import Mismatch
@@ -84,17 +84,6 @@ def _may_be_forgotten(broker: Broker, difference: Difference) -> bool:
     return difference.shape is Shape.MISSING and is_concerned and is_of_time
 
 
-def _is_told_again(broker: Broker, difference: Difference) -> bool:
-    """Is the client told that a consumer is cancelled which has timed out, or is gone?"""
-    if difference.event is None or difference.shape is not Shape.UNEXPECTED:
-        return False
-    channel = broker.channels.get(difference.channel)
-    if channel is None or not broker.connections[channel.connection].is_told_of_cancels:
-        return False
-    consumer = channel.consumers.get(difference.event.arguments["consumer_tag"])
-    return consumer is None or consumer.timed_out > 0
-
-
 def _is_closed_again(broker: Broker, difference: Difference) -> bool:
     channel = broker.channels.get(difference.channel)
     is_closed = channel is not None and channel.state is not ChannelState.OPEN
@@ -152,23 +141,14 @@ TIMEOUTS: tuple[Window, ...] = (
             versions=_MENDED,
             by_chance=True,
             spoils=SERVICE,
-            kinds=kinds,
+            kinds=SETTLING,
             arms=_recovers(outcome),
             explains=lambda broker, it: it.shape is not Shape.MISSING,
         )
-        for name, requirement, how, outcome, kinds in (
-            (
-                "late-ack-resumes-consumer", "TIMEOUT-016", "acknowledged", Outcome.ACKNOWLEDGED,
-                ("basic.ack", "tx.commit"),
-            ),
-            (
-                "late-reject-resumes-consumer", "TIMEOUT-017", "rejected", Outcome.DISCARDED,
-                (*REFUSALS, "tx.commit"),
-            ),
-            (
-                "late-requeue-resumes-consumer", "TIMEOUT-018", "given back", Outcome.REQUEUED,
-                (*REFUSALS, *RECOVERIES, "tx.commit"),
-            ),
+        for name, requirement, how, outcome in (
+            ("late-ack-resumes-consumer", "TIMEOUT-016", "acknowledged", Outcome.ACKNOWLEDGED),
+            ("late-reject-resumes-consumer", "TIMEOUT-017", "rejected", Outcome.DISCARDED),
+            ("late-requeue-resumes-consumer", "TIMEOUT-018", "given back", Outcome.REQUEUED),
         )
     ),
     Window(
@@ -182,7 +162,7 @@ TIMEOUTS: tuple[Window, ...] = (
         versions=_MENDED,
         by_chance=True,
         spoils=SERVICE,
-        kinds=(*REFUSALS, *RECOVERIES, "tx.commit"),
+        kinds=SETTLING,
         arms=_recovers(Outcome.REQUEUED),
     ),
     Window(
@@ -208,7 +188,7 @@ TIMEOUTS: tuple[Window, ...] = (
         spoils=frozenset({Part.CANCEL}),
         kinds=_EVENTS,
         arms=_times_out,
-        explains=_is_told_again,
+        explains=lambda broker, it: it.shape is Shape.UNEXPECTED,
     ),
     Window(
         name="late-settlement-settles-for-next-consumer",

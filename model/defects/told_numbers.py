@@ -1,4 +1,4 @@
-"""How many messages and consumers RabbitMQ says a queue has (rabbit_queue_type:stat, asked by queue.declare).
+"""Numbers that RabbitMQ tells wrongly: of messages and consumers (rabbit_queue_type:stat), and of direct replies.
 
 rabbit_fifo:query_stat gives the size of its map of consumers. In there is whoever has unsettled deliveries, cancelled
 consumers and basic.get as well, and the waiting ones of a single-active-consumer queue are not. After 250 ms
@@ -57,7 +57,24 @@ def _is_counted_right(broker: Broker, method: Method, kind: QueueType) -> bool:
     return bool(queue.consumers) if kind is QueueType.STREAM else broker.holders(queue) > 0
 
 
-COUNT_DEFECTS: tuple[OutputDefect, ...] = (
+def _leaves_out_replies(broker: Broker, method: Method, mismatch: Mismatch) -> bool:
+    channel = broker.channels.get((method.connection, method.channel))
+    if mismatch.argument != "delivery_tag" or channel is None or not channel.direct_replies:
+        return False
+    tag = method.arguments["delivery_tag"]
+    if tag != channel.next_tag - channel.direct_replies:
+        return False
+    channel.next_tag, channel.direct_replies = tag, 0
+    return True
+
+
+def _has_own_tag(broker: Broker, method: Method) -> bool:
+    """Did a delivery after a reply come with the next tag?"""
+    channel = broker.channels.get((method.connection, method.channel))
+    return method.name == "basic.deliver" and channel is not None and channel.direct_replies > 1
+
+
+TOLD_NUMBERS: tuple[OutputDefect, ...] = (
     OutputDefect(
         name="quorum-consumer-count",
         requirement="QUEUE-026",
@@ -92,5 +109,14 @@ COUNT_DEFECTS: tuple[OutputDefect, ...] = (
         source="rabbit_stream_queue:stat",
         explains=partial(_is_told_wrong, "stream-consumer-count"),
         is_refuted_by=lambda broker, method: _is_counted_right(broker, method, QueueType.STREAM),
+    ),
+    OutputDefect(
+        name="direct-replies-not-counted",
+        requirement="REPLY-006",
+        statement="A direct reply has the delivery tag that the next delivery has as well.",
+        source="v4.0.5 rabbit_channel:handle_cast deliver_reply, which leaves next_tag as it is",
+        dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        goes_on=_leaves_out_replies,
+        is_refuted_by=_has_own_tag,
     ),
 )
