@@ -16,9 +16,8 @@ from amqpspec.model.rules.inputs import process
 def _closes_behind_error(broker: Broker, method: Method) -> bool:
     """Does the client close a connection that an error on a channel has broken, before the broker has said so?"""
     connection = broker.connections.get(method.connection)
-    if connection is None or connection.state is not ConnectionState.OPEN:
-        return False
-    return any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed)
+    owed = connection.owed if connection is not None and connection.state is ConnectionState.OPEN else ()
+    return any(isinstance(each, Expected) and each.method == "connection.close" for each in owed)
 
 
 def _leave_unanswered(broker: Broker, method: Method) -> None:

@@ -44,10 +44,9 @@ def _cancels_before_consume_ok(broker: Broker, method: Method) -> Scope | None:
 def _cancels_beside(broker: Broker, method: Method) -> Scope | None:
     """The channel has another consumer on the same queue, whose consume-ok has come."""
     consumer = named_consumer(broker, method)
-    if consumer is None or consumer.announced:
-        return None
-    others = broker.channels[(method.connection, method.channel)].consumers.values()
-    is_beside = any(other.queue is consumer.queue and other.announced for other in others)
+    queue = consumer.queue if consumer is not None else None
+    key = (method.connection, method.channel)
+    is_beside = queue is not None and any(other.announced and other.channel == key for other in queue.consumers)
     return _cancels_before_consume_ok(broker, method) if is_beside else None
 
 

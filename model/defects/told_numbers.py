@@ -26,14 +26,12 @@ def _is_told_wrong(name: str, broker: Broker, method: Method, mismatch: Mismatch
     owed = mismatch.about
     if not isinstance(owed, Expected) or not isinstance(owed.effect, CountsTold):
         return False
-    if mismatch.argument not in ("message_count", "consumer_count"):
-        return False
     return _why(broker, owed.effect.queue, method, mismatch) == name
 
 
 def _why(broker: Broker, queue: Queue, method: Method, mismatch: Mismatch) -> str:
     """The name of the known defect by which the number is wrong; "": by none."""
-    if is_late_and_empty(broker, method):
+    if mismatch.argument in ("message_count", "consumer_count") and is_late_and_empty(broker, method):
         return "late-counts-are-zero"
     if mismatch.argument != "consumer_count":
         return ""
