@@ -22,13 +22,6 @@ def _is_quiescing(broker: Broker, event: Input) -> Scope | None:
     return of_queues(broker, queues) if queues else None
 
 
-def _gives_back_while_quiescing(broker: Broker, method: Method) -> Scope | None:
-    channel = broker.channels.get((method.connection, method.channel))
-    held = {entry.consumer for entry in channel.unacknowledged.values()} if channel is not None else set()
-    queues = [queue for queue in single_active(broker) if queue.active.is_quiescing and queue.active.consumer in held]
-    return of_queues(broker, queues) if queues else None
-
-
 def _leaves_backlog(broker: Broker, method: Method) -> Scope | None:
     consumer = named_consumer(broker, method)
     if consumer is None or consumer.queue not in single_active(broker, QueueType.CLASSIC):
@@ -62,7 +55,7 @@ ACTIVE_CONSUMERS: tuple[Window, ...] = (
         dialects=("rabbitmq-4.0",),
         spoils=SERVICE,
         kinds=(*REFUSALS, *RECOVERIES),
-        arms=_gives_back_while_quiescing,
+        arms=_is_quiescing,
     ),
     Window(
         name="quiescing-consumer-starves",

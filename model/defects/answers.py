@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.judging.known_defect import DefectTransition
@@ -17,9 +16,8 @@ from amqpspec.model.rules.inputs import process
 def _closes_behind_error(broker: Broker, method: Method) -> bool:
     """Does the client close a connection that an error on a channel has broken, before the broker has said so?"""
     connection = broker.connections.get(method.connection)
-    if connection is None or connection.state is not ConnectionState.OPEN:
-        return False
-    return any(isinstance(owed, Expected) and owed.method == "connection.close" for owed in connection.owed)
+    owed = connection.owed if connection is not None and connection.state is ConnectionState.OPEN else ()
+    return any(isinstance(each, Expected) and each.method == "connection.close" for each in owed)
 
 
 def _leave_unanswered(broker: Broker, method: Method) -> None:
@@ -28,12 +26,9 @@ def _leave_unanswered(broker: Broker, method: Method) -> None:
 
 
 def _has_mode_of_old(broker: Broker, method: Method) -> bool:
-    table = method.arguments.get("arguments") or {}
-    if not isinstance(table.get("x-queue-mode"), str) or method.arguments.get("passive"):
-        return False
-    if broker.open_channel(method) is None or method.arguments.get("queue") in broker.queues:
-        return False
-    return table.get("x-queue-type", "classic") == "classic" and not broker.dialect.queue_arguments.queue_modes
+    mode = (method.arguments.get("arguments") or {}).get("x-queue-mode")
+    is_open = broker.open_channel(method) is not None
+    return is_open and isinstance(mode, str) and not broker.dialect.queue_arguments.queue_modes
 
 
 def _take_any_mode(broker: Broker, method: Method) -> None:
@@ -47,13 +42,9 @@ def _take_any_mode(broker: Broker, method: Method) -> None:
 def _replies_to_nobody(broker: Broker, method: Method) -> bool:
     """Is it mandatory, and goes to the address of a consumer of replies that is gone?"""
     arguments = method.arguments
-    if not arguments.get("mandatory") or not broker.reply_addresses or arguments.get("exchange"):
-        return False
-    channel = broker.channels.get((method.connection, method.channel))
-    address = arguments.get("routing_key", "")
-    if channel is None or channel.state is not ChannelState.OPEN or address in broker.queues:
-        return False
-    return address in broker.reply_addresses or address in broker.reply_addresses.values()
+    gone = {*broker.reply_addresses, *broker.reply_addresses.values()} - broker.queues.keys()
+    is_there = broker.open_channel(method) is not None and not arguments.get("exchange")
+    return is_there and bool(arguments.get("mandatory")) and arguments.get("routing_key", "") in gone
 
 
 def _return_nothing(broker: Broker, method: Method) -> None:

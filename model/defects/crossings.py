@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import ChannelState
+from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.broker.queues import Arrival
-from amqpspec.model.defects.situations import named_consumer, named_queue
+from amqpspec.model.broker.queues import Arrival, Queue
+from amqpspec.model.defects.situations import OFTEN_WRONG, at_queue, named_consumer, on_channel
 from amqpspec.model.judging.windows import (
     CRASH,
     SERVICE,
@@ -27,7 +27,8 @@ from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Method, OperatorAction, TraceEvent
-from amqpspec.model.rules.basic.cancel import crossing_of
+
+QUORUM = QueueType.QUORUM
 
 # ---------------------------------------------------------------------------------- consume-ok, from queue to channel
 
@@ -43,10 +44,9 @@ def _cancels_before_consume_ok(broker: Broker, method: Method) -> Scope | None:
 def _cancels_beside(broker: Broker, method: Method) -> Scope | None:
     """The channel has another consumer on the same queue, whose consume-ok has come."""
     consumer = named_consumer(broker, method)
-    if consumer is None or consumer.announced:
-        return None
-    others = broker.channels[(method.connection, method.channel)].consumers.values()
-    is_beside = any(other.queue is consumer.queue and other.announced for other in others)
+    queue = consumer.queue if consumer is not None else None
+    key = (method.connection, method.channel)
+    is_beside = queue is not None and any(other.announced and other.channel == key for other in queue.consumers)
     return _cancels_before_consume_ok(broker, method) if is_beside else None
 
 
@@ -62,27 +62,15 @@ def _consumes_before_consume_ok_of_tag(broker: Broker, method: Method) -> Scope 
 
 
 def _cancels_at_deleted(broker: Broker, method: Method) -> Scope | None:
-    """The client cancels a consumer of a quorum queue that is being deleted, of which it may not be told."""
+    """The client cancels a consumer of a queue that is being deleted, of which it may have been told or not."""
     channel = broker.open_channel(method)
-    if channel is None:
-        return None
-    if crossing_of(broker, method) == "CANCEL-006":
-        return of_connection(broker, method)
-    is_untold = not broker.connections[channel.connection].is_told_of_cancels
-    is_gone = method.arguments.get("consumer_tag", "") in channel.ended_consumers
-    return of_connection(broker, method) if is_untold and is_gone and broker.deleted_of_late else None
+    is_gone = channel is not None and method.arguments.get("consumer_tag", "") in channel.ended_consumers
+    return of_connection(broker, method) if is_gone and QUORUM in broker.deleted_of_late.values() else None
 
 
-def _publishes_to_deleted(broker: Broker, method: Method) -> Scope | None:
-    if broker.open_channel(method) is None:
-        return None
-    names = [
-        name
-        for name, kind in broker.deleted_of_late.items()
-        if kind is QueueType.QUORUM and name not in broker.queues
-    ]
-    reached = names if method.arguments.get("exchange") else [n for n in names if n == method.arguments["routing_key"]]
-    return of_connection(broker, method) if reached else None
+def _publishes_beside_deletion(broker: Broker, method: Method) -> Scope | None:
+    is_open = broker.open_channel(method) is not None
+    return of_connection(broker, method) if is_open and QUORUM in broker.deleted_of_late.values() else None
 
 
 def _ends_while_publishing(broker: Broker, event: Method | Teardown) -> Scope | None:
@@ -90,23 +78,21 @@ def _ends_while_publishing(broker: Broker, event: Method | Teardown) -> Scope | 
     queues = [
         queue
         for queue in broker.queues.values()
-        if queue.type is QueueType.QUORUM and any(_is_ended(each.via, event) for each in queue.unproven)
-        if any(each.arrival is Arrival.PUBLISHED for each in queue.unproven)
+        if queue.type is QUORUM
+        if any(each.arrival is Arrival.PUBLISHED and _is_of(event.connection, each.via) for each in queue.unproven)
     ]
     return of_queues(broker, queues) if queues else None
 
 
-def _is_ended(channel: object, event: Method | Teardown) -> bool:
-    if not isinstance(channel, tuple):
-        return False
-    return channel[0] == event.connection and event.channel in (0, channel[1])
+def _is_of(connection: str, channel: object) -> bool:
+    return isinstance(channel, tuple) and channel[0] == connection
 
 
-def _names_what_was_exclusive(broker: Broker, method: Method) -> Scope | None:
+@on_channel
+def _names_what_was_exclusive(broker: Broker, channel: Channel, method: Method) -> bool:
     """The queue was exclusive to a connection that is closed."""
-    channel = broker.open_channel(method)
-    name = method.arguments.get("queue", "") or (channel.last_queue if channel is not None else "") or ""
-    return of_channel(method) if broker.bookkeeping.ended_queues.get(name) == "QUEUE-020" else None
+    name = method.arguments.get("queue", "") or channel.last_queue or ""
+    return broker.bookkeeping.ended_queues.get(name) == "QUEUE-020"
 
 
 # -------------------------------------------------------------------------------------------- the end of a channel
@@ -121,10 +107,6 @@ def _is_behind_channel_close(broker: Broker, difference: Difference) -> bool:
         return False
     was_there = difference.event.arguments.get("consumer_tag") in channel.ended_consumers
     return was_there and difference.shape is Shape.UNEXPECTED and not ends_unseen(broker, channel)
-
-
-def _is_too_many(broker: Broker, difference: Difference) -> bool:
-    return difference.shape is Shape.UNEXPECTED
 
 
 def _answers_close(broker: Broker, method: Method) -> Scope | None:
@@ -147,21 +129,17 @@ def _ends_streams_of_virtual_host(broker: Broker, action: OperatorAction) -> Sco
     return Scope(channels=channels) if channels else None
 
 
-def _reads_stream_already(broker: Broker, method: Method) -> Scope | None:
+@at_queue(QueueType.STREAM)
+def _reads_stream_already(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
     """The channel, which is to have one more consumer of the stream, reads it already."""
-    found = named_queue(broker, method)
-    if found is None or found[1].type is not QueueType.STREAM or method.arguments.get("nowait"):
-        return None
-    channel, queue = found
-    return of_channel(method) if any(each.queue is queue for each in channel.consumers.values()) else None
+    return not method.arguments.get("nowait") and any(each.queue is queue for each in channel.consumers.values())
 
 
 def _sends_too_long_body(broker: Broker, frame: TraceEvent) -> Scope | None:
     channel = broker.channels.get((frame.connection, frame.channel))
-    if channel is None or channel.assembly is None or channel.assembly.missing is None:
-        return None
+    missing = channel.assembly.missing if channel is not None and channel.assembly is not None else None
     content = getattr(frame, "content", None)
-    is_longer = content is not None and len(content.body) > channel.assembly.missing
+    is_longer = missing is not None and content is not None and len(content.body) > missing
     return of_connection(broker, frame) if is_longer else None
 
 
@@ -263,7 +241,7 @@ CROSSINGS: tuple[Window, ...] = (
         by_chance=True,
         spoils=CRASH,
         kinds=("basic.publish",),
-        arms=_publishes_to_deleted,
+        arms=_publishes_beside_deletion,
         is_brief=True,
     ),
     Window(
@@ -289,22 +267,20 @@ CROSSINGS: tuple[Window, ...] = (
         dialects=("rabbitmq-4.3",),
         by_chance=True,
         spoils=frozenset({Part.CHANNEL_CLOSE}),
-        kinds=(
-            "queue.declare",
-            "queue.delete",
-            "queue.bind",
-            "queue.unbind",
-            "queue.purge",
-            "basic.consume",
-            "basic.get",
-        ),
+        kinds=OFTEN_WRONG,
         arms=_names_what_was_exclusive,
         explains=lambda broker, it: it.event is not None and it.event.arguments.get("reply_code") == 405,
         is_brief=True,
     ),
     _BEHIND_CLOSE,
     # the client has answered meanwhile
-    replace(_BEHIND_CLOSE, kinds=("channel.close-ok",), arms=_answers_close, explains=_is_too_many, is_brief=True),
+    replace(
+        _BEHIND_CLOSE,
+        kinds=("channel.close-ok",),
+        arms=_answers_close,
+        explains=lambda broker, it: it.shape is Shape.UNEXPECTED,
+        is_brief=True,
+    ),
     Window(
         name="get-overtakes-deliveries",
         requirement="PUBLISH-015",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import DefectTransition
@@ -31,27 +31,16 @@ def _ignore(broker: Broker, method: Method) -> None:
     """Nothing comes of it."""
 
 
-def _held_of(broker: Broker, queue: Queue | None) -> list[tuple[Channel, int]]:
-    return [
-        (channel, tag)
-        for channel in broker.channels.values()
-        for tag, entry in channel.unacknowledged.items()
-        if entry.queue is queue
-    ]
-
-
-def _purges_what_is_held(broker: Broker, method: Method) -> bool:
-    channel = broker.open_channel(method)
-    if channel is None:
-        return False
-    return bool(_held_of(broker, broker.queues.get(method.arguments.get("queue", ""))))
+def _purges(broker: Broker, method: Method) -> bool:
+    return broker.open_channel(method) is not None and method.arguments.get("queue", "") in broker.queues
 
 
 def _purge_all(broker: Broker, method: Method) -> None:
     """What is held is as if its queue were gone: it may be settled, and nothing comes back."""
     queue = broker.queues[method.arguments["queue"]]
     channel = broker.channels[(method.connection, method.channel)]
-    held = _held_of(broker, queue)
+    entries = ((each, tag, entry) for each in broker.channels.values() for tag, entry in each.unacknowledged.items())
+    held = [(holder, tag) for holder, tag, entry in entries if entry.queue is queue]
     low, high = broker.ready_range(queue)
     process(broker, method)
     if channel.state is not ChannelState.OPEN:
@@ -82,7 +71,7 @@ HABITS: tuple[DefectTransition, ...] = (
         source="seen of Qpid Broker-J 9.2.1 (AbstractQueue.clearQueue)",
         dialects=(),
         methods=("queue.purge",),
-        applies=_purges_what_is_held,
+        applies=_purges,
         process=_purge_all,
     ),
 )

@@ -12,21 +12,17 @@ from types import MappingProxyType
 
 from amqpspec.model.defects.active_consumers import ACTIVE_CONSUMERS
 from amqpspec.model.defects.answers import ANSWERS
-from amqpspec.model.defects.counts import COUNT_DEFECTS
+from amqpspec.model.defects.changed_properties import CHANGED_PROPERTIES
 from amqpspec.model.defects.crashes import CRASHES
 from amqpspec.model.defects.crossings import CROSSINGS
-from amqpspec.model.defects.death_order import DEATH_ORDER_DEFECTS
-from amqpspec.model.defects.direct_replies import DIRECT_REPLY_DEFECTS
-from amqpspec.model.defects.expiration_text import EXPIRATION_DEFECTS
 from amqpspec.model.defects.habits import HABITS
 from amqpspec.model.defects.limits import LIMITS
 from amqpspec.model.defects.queues import QUEUES
 from amqpspec.model.defects.reused_names import REUSED_NAMES
 from amqpspec.model.defects.reused_tags import REUSED_TAGS
-from amqpspec.model.defects.stream_content import STREAM_CONTENT_DEFECTS
 from amqpspec.model.defects.streams import STREAMS
-from amqpspec.model.defects.timeout_text import TIMEOUT_TEXT_DEFECTS
-from amqpspec.model.defects.timeouts import TIMEOUTS
+from amqpspec.model.defects.timeouts import TIMEOUT_TEXTS, TIMEOUTS
+from amqpspec.model.defects.told_numbers import TOLD_NUMBERS
 from amqpspec.model.defects.transactions import TRANSACTIONS
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
 from amqpspec.model.judging.defects_followed import DefectsFollowed
@@ -40,12 +36,9 @@ from amqpspec.model.promises.versions import RABBITMQ, Version
 
 TRANSITIONS: tuple[DefectTransition, ...] = (*CRASHES, *ANSWERS)
 OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
-    *COUNT_DEFECTS,
-    *TIMEOUT_TEXT_DEFECTS,
-    *STREAM_CONTENT_DEFECTS,
-    *DIRECT_REPLY_DEFECTS,
-    *EXPIRATION_DEFECTS,
-    *DEATH_ORDER_DEFECTS,
+    *TOLD_NUMBERS,
+    *TIMEOUT_TEXTS,
+    *CHANGED_PROPERTIES,
 )
 WINDOWS: tuple[Window, ...] = (
     *CROSSINGS,

@@ -7,10 +7,10 @@ its consumers share it, and what basic.get has got is counted in and never out.
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.limits import gets_under_way
-from amqpspec.model.broker.queues import Consumer
-from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, named_queue, settled
-from amqpspec.model.judging.windows import CRASH, SERVICE, Scope, Window, of_channel
+from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, named_queue, on_channel, settled
+from amqpspec.model.judging.windows import CRASH, SERVICE, Window
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
@@ -24,58 +24,45 @@ def _sets_limit(method: Method) -> bool:
     return method.name == "basic.qos" and bool(method.arguments.get("global_") and method.arguments["prefetch_count"])
 
 
-def _lifts(broker: Broker, method: Method) -> Scope | None:
-    channel = broker.open_channel(method)
-    is_lifted = channel is not None and channel.channel_prefetch and not method.arguments.get("global_")
-    return of_channel(method) if is_lifted else None
+@on_channel
+def _lifts(broker: Broker, channel: Channel, method: Method) -> bool:
+    return bool(channel.channel_prefetch and not method.arguments.get("global_"))
 
 
-def _counts_gets(broker: Broker, method: Method) -> Scope | None:
-    channel = broker.open_channel(method)
-    if channel is None or channel.channel_prefetch or not _sets_limit(method):
-        return None
+@on_channel
+def _counts_gets(broker: Broker, channel: Channel, method: Method) -> bool:
     got = any(entry.consumer is None for entry in channel.unacknowledged.values())
-    return of_channel(method) if got or gets_under_way(channel) else None
+    return not channel.channel_prefetch and _sets_limit(method) and (got or bool(gets_under_way(channel)))
 
 
-def _meets_uncounted(broker: Broker, method: Method) -> Scope | None:
+@on_channel
+def _meets_uncounted(broker: Broker, channel: Channel, method: Method) -> bool:
     """Deliveries that the limiter does not count: of quorum queues and streams, and those that were under way."""
-    channel = broker.open_channel(method)
-    if channel is None:
-        return None
     if method.name == "basic.consume":
         found = named_queue(broker, method)
-        is_counted = found is None or found[1].type is QueueType.CLASSIC
-        return None if is_counted or not channel.channel_prefetch else of_channel(method)
-    if not _sets_limit(method):
-        return None
-    others = any(each.queue.type is not QueueType.CLASSIC for each in channel.consumers.values())
-    return of_channel(method) if others or channel.unacknowledged or _served(broker, channel.consumers) else None
+        return found is not None and found[1].type is not QueueType.CLASSIC and bool(channel.channel_prefetch)
+    queues = [each.queue for each in channel.consumers.values()]
+    is_met = any(queue.type is not QueueType.CLASSIC or queue in broker.deliverable for queue in queues)
+    return _sets_limit(method) and (is_met or bool(channel.unacknowledged))
 
 
-def _served(broker: Broker, consumers: dict[str, Consumer]) -> bool:
-    return any(each.queue in broker.deliverable for each in consumers.values())
-
-
-def _meets_no_ack(broker: Broker, method: Method) -> Scope | None:
-    channel = broker.open_channel(method)
-    if channel is None:
-        return None
+@on_channel
+def _meets_no_ack(broker: Broker, channel: Channel, method: Method) -> bool:
     if method.name == "basic.consume":
-        return of_channel(method) if channel.channel_prefetch and method.arguments.get("no_ack") else None
-    return of_channel(method) if _sets_limit(method) and any(c.no_ack for c in channel.consumers.values()) else None
+        return bool(channel.channel_prefetch and method.arguments.get("no_ack"))
+    return _sets_limit(method) and any(consumer.no_ack for consumer in channel.consumers.values())
 
 
-def _gives_back_beyond(broker: Broker, method: Method) -> Scope | None:
+@on_channel
+def _gives_back_beyond(broker: Broker, channel: Channel, method: Method) -> bool:
     """The input gives back a message to a quorum queue that is beyond its delivery limit by that."""
-    if method.name != "tx.commit" and not method.arguments.get("requeue"):
-        return None
-    for entry in settled(broker, method):
-        queue = entry.queue
-        limit = delivery_limit(broker, queue) if queue.type is QueueType.QUORUM and not queue.deleted else None
-        if limit is not None and entry.consumer is not None and entry.message.delivery_count + 1 > limit:
-            return of_channel(method)
-    return None
+    given_back = settled(broker, method) if method.name == "tx.commit" or method.arguments.get("requeue") else []
+    return any(
+        entry.consumer is not None and entry.message.delivery_count + 1 > limit
+        for entry in given_back
+        if entry.queue.type is QueueType.QUORUM and not entry.queue.deleted
+        if (limit := delivery_limit(broker, entry.queue)) is not None
+    )
 
 
 LIMITS: tuple[Window, ...] = (

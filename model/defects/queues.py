@@ -2,61 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import ChannelState
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.overflow import BYTES, LENGTH
-from amqpspec.model.defects.situations import named_queue
-from amqpspec.model.judging.windows import EVERYTHING, SERVICE, Difference, Part, Scope, Window, of_queues
+from amqpspec.model.broker.queues import Queue
+from amqpspec.model.defects.situations import Arms, at_queue
+from amqpspec.model.judging.windows import EVERYTHING, SERVICE, Difference, Part, Scope, Window
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method, Table
-from amqpspec.model.rules.basic.publish import routes_of
 
 
-def _declared(broker: Broker, method: Method) -> Table:
-    """The arguments of a queue that is declared; none where it is only asked for."""
-    if broker.open_channel(method) is None or method.arguments.get("passive"):
-        return {}
-    table: Table = method.arguments.get("arguments") or {}
-    return table
+def _declares(wanted: Callable[[Table], Any]) -> Arms:
+    """A queue is declared, and not only asked for, with such arguments."""
+
+    def arms(broker: Broker, method: Method) -> Scope | None:
+        table: Table = method.arguments.get("arguments") or {}
+        if broker.open_channel(method) is None or method.arguments.get("passive") or not wanted(table):
+            return None
+        name = method.arguments.get("queue", "")
+        return EVERYTHING if EXCHANGE in table or not name else Scope(frozenset({name}))
+
+    return arms
 
 
-def _limits_octets(broker: Broker, method: Method) -> Scope | None:
-    table = _declared(broker, method)
-    if table.get("x-queue-type") != "quorum" or BYTES not in table:
-        return None
-    name = method.arguments.get("queue", "")
-    return EVERYTHING if EXCHANGE in table or not name else Scope(frozenset({name}))
+def _is_quorum(table: Table) -> bool:
+    return table.get("x-queue-type") == "quorum"
 
 
-def _drops_letters(broker: Broker, method: Method) -> Scope | None:
-    table = _declared(broker, method)
-    is_limited = BYTES in table or LENGTH in table
-    return EVERYTHING if table.get("x-queue-type") == "quorum" and is_limited and EXCHANGE in table else None
-
-
-def _has_priorities(broker: Broker, method: Method) -> Scope | None:
-    table = _declared(broker, method)
-    if "x-max-priority" not in table or table.get("x-queue-type", "classic") != "classic":
-        return None
-    name = method.arguments.get("queue", "")
-    return EVERYTHING if EXCHANGE in table or not name else Scope(frozenset({name}))
-
-
-def _consumes_exclusively_beside(broker: Broker, method: Method) -> Scope | None:
-    found = named_queue(broker, method)
-    if found is None or found[1].type is QueueType.CLASSIC or not found[1].consumers:
-        return None
-    channel, queue = found
-    is_exclusive = method.arguments.get("exclusive") or any(consumer.exclusive for consumer in queue.consumers)
-    if not is_exclusive:
-        return None
-    where = of_queues(broker, [queue], channel.key)
-    return Scope(where.queues, where.channels, frozenset({method.connection}), where.is_everything)
+@at_queue(QueueType.QUORUM, QueueType.STREAM)
+def _consumes_beside(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
+    consumers = queue.consumers
+    return bool(consumers) and (method.arguments.get("exclusive") or any(each.exclusive for each in consumers))
 
 
 def _gets_dead_letters(broker: Broker, difference: Difference) -> bool:
@@ -70,18 +53,12 @@ def _gets_dead_letters(broker: Broker, difference: Difference) -> bool:
 
 
 def _routes_by_time_stamp(broker: Broker, method: Method) -> Scope | None:
-    content = method.content or EMPTY_CONTENT
-    headers = content.properties.get("headers") or {}
-    channel = broker.channels.get((method.connection, method.channel))
+    """By headers: one that is matched wrongly may go anywhere, to an alternate exchange as well."""
+    headers = (method.content or EMPTY_CONTENT).properties.get("headers") or {}
     exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
-    if exchange is None or channel is None or channel.state is not ChannelState.OPEN:
+    if exchange is None or exchange.type in ("direct", "fanout", "topic") or broker.open_channel(method) is None:
         return None
-    if not any(isinstance(value, datetime) for value in headers.values()):
-        return None
-    # one that is matched wrongly may go to an alternate exchange as well
-    queues = routes_of(broker, exchange, method.arguments.get("routing_key", ""), content).queues
-    is_direct = exchange.type in ("direct", "fanout", "topic")
-    return None if is_direct else Scope(of_queues(broker, queues).queues, frozenset({channel.key}), is_everything=True)
+    return EVERYTHING if any(isinstance(value, datetime) for value in headers.values()) else None
 
 
 QUEUES: tuple[Window, ...] = (
@@ -95,7 +72,7 @@ QUEUES: tuple[Window, ...] = (
         dialects=("rabbitmq-4.3",),
         spoils=SERVICE | {Part.CONFIRM},
         kinds=("queue.declare",),
-        arms=_limits_octets,
+        arms=_declares(lambda table: _is_quorum(table) and BYTES in table),
     ),
     Window(
         name="drops-latest-letter-first",
@@ -105,7 +82,7 @@ QUEUES: tuple[Window, ...] = (
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
         spoils=frozenset({Part.DELIVERY}),
         kinds=("queue.declare",),
-        arms=_drops_letters,
+        arms=_declares(lambda table: _is_quorum(table) and {BYTES, LENGTH} & table.keys() and EXCHANGE in table),
         explains=lambda broker, it: it.requirement.startswith("DLX") or it.requirement == "PUBLISH-015",
         versions=(versions("3.10.0", "4.2.0"),),
     ),
@@ -118,7 +95,7 @@ QUEUES: tuple[Window, ...] = (
         " takes a message before it looks",
         spoils=SERVICE,
         kinds=("queue.declare",),
-        arms=_has_priorities,
+        arms=_declares(lambda table: table.get("x-queue-type", "classic") == "classic" and "x-max-priority" in table),
         explains=lambda broker, it: it.requirement.startswith("TTL"),
     ),
     Window(
@@ -129,7 +106,7 @@ QUEUES: tuple[Window, ...] = (
         by_chance=True,
         spoils=SERVICE | {Part.REPLY, Part.CHANNEL_CLOSE},
         kinds=("basic.consume",),
-        arms=_consumes_exclusively_beside,
+        arms=_consumes_beside,
         shows_at_once=True,
     ),
     Window(

@@ -8,7 +8,7 @@ ended over to the next one (rabbit_channel:handle_consuming_queue_down_or_eol).
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.internal_events import Input, QueueExpiry
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, SETTLING, settled
@@ -26,8 +26,7 @@ from amqpspec.model.judging.windows import (
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method
-from amqpspec.model.rules.basic.publish import routes_of
+from amqpspec.model.protocol.methods import Method
 
 _SOURCE = (
     "rabbit_queue_type:settle finds the queue by name; rabbit_classic_queue and rabbit_fifo_client know messages by"
@@ -35,88 +34,42 @@ _SOURCE = (
 )
 
 
-def _settled_elsewhere(broker: Broker, method: Method) -> list[tuple[Queue, Queue]]:
-    """Deleted queues of which the input settles something, and those that have their names and know the channel."""
-    channel = broker.open_channel(method)
-    if channel is None:
-        return []
-    old = dict.fromkeys(entry.queue for entry in settled(broker, method) if entry.queue.deleted)
-    pairs = ((queue, broker.queues.get(queue.name)) for queue in old)
-    return [(queue, living) for queue, living in pairs if living is not None and _knows(living, channel)]
-
-
-def _knows(queue: Queue, channel: Channel) -> bool:
-    """Does the queue know the channel? Else it does not listen."""
-    if queue.type is QueueType.STREAM:
-        return channel.known_types.get(queue.name) is QueueType.STREAM or channel.transaction is not None
-    held = (entry.queue is queue for entry in channel.unacknowledged.values())
-    return any(held) or any(consumer.queue is queue for consumer in channel.consumers.values())
+def _next_queues(broker: Broker, method: Method, *types: QueueType) -> list[Queue]:
+    """The queues of these types that have the names of deleted ones of which the input settles something."""
+    names = {entry.queue.name for entry in settled(broker, method) if entry.queue.deleted}
+    return [queue for name, queue in broker.queues.items() if name in names and queue.type in types]
 
 
 def _settles_in_next(broker: Broker, method: Method) -> Scope | None:
-    living = [living for _, living in _settled_elsewhere(broker, method) if living.type is not QueueType.STREAM]
-    return of_queues(broker, living) if living else None
+    queues = _next_queues(broker, method, QueueType.CLASSIC, QueueType.QUORUM)
+    return of_queues(broker, queues) if queues else None
 
 
 def _crashes_next(broker: Broker, method: Method) -> Scope | None:
     """A classic queue has to have the number, as a pair if it has priorities, or to find what it dead-letters."""
-    crashing = [
-        living
-        for old, living in _settled_elsewhere(broker, method)
-        if living.type is QueueType.CLASSIC
-        if (_has_priorities(living) and not _has_priorities(old)) or _discards(broker, method, living)
-    ]
+    queues = _next_queues(broker, method, QueueType.CLASSIC)
+    crashing = [queue for queue in queues if {"x-max-priority", EXCHANGE} & queue.arguments.keys()]
     if not crashing:
         return None
     return EVERYTHING if any(queue.consumers for queue in crashing) else of_queues(broker, crashing)
 
 
-def _has_priorities(queue: Queue) -> bool:
-    return queue.type is QueueType.CLASSIC and "x-max-priority" in queue.arguments
-
-
-def _discards(broker: Broker, method: Method, queue: Queue) -> bool:
-    is_refusal = method.name in REFUSALS and not method.arguments.get("requeue")
-    return (is_refusal or method.name == "tx.commit") and "x-dead-letter-exchange" in queue.arguments
-
-
 def _settles_at_stream(broker: Broker, method: Method) -> Scope | None:
-    living = [living for _, living in _settled_elsewhere(broker, method) if living.type is QueueType.STREAM]
-    return of_connection(broker, method) if living else None
+    return of_connection(broker, method) if _next_queues(broker, method, QueueType.STREAM) else None
 
 
-def _uses_name_of_other_type(broker: Broker, method: Method) -> Scope | None:
-    """The channel knows the name for a queue of another type."""
-    channel = broker.channels.get((method.connection, method.channel))
-    if channel is None or not channel.known_types or channel.state is not ChannelState.OPEN:
-        return None
-    queues = _used(broker, channel, method)
-    other = [queue for queue in queues if channel.known_types.get(queue.name, queue.type) is not queue.type]
+def _knows_other_type(broker: Broker, method: Method) -> Scope | None:
+    """The channel knows the name of a queue for one of another type."""
+    channel = broker.open_channel(method)
+    known = channel.known_types if channel is not None else {}
+    other = [queue for name, queue in broker.queues.items() if known.get(name, queue.type) is not queue.type]
     return of_connection(broker, method, *other) if other else None
-
-
-def _used(broker: Broker, channel: Channel, method: Method) -> list[Queue]:
-    """The queues with which the input deals at once."""
-    if method.name == "tx.commit":
-        kept = channel.transaction.publications if channel.transaction is not None else ()
-        routed = [queue for publication in kept for queue in publication.routes.queues]
-        return [*routed, *(broker.queues[queue.name] for queue in routed if queue.name in broker.queues)]
-    if method.name == "basic.publish":
-        exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
-        if exchange is None or channel.transaction is not None:
-            return []  # what is kept back comes to its queue at commit
-        content = method.content or EMPTY_CONTENT
-        return list(routes_of(broker, exchange, method.arguments.get("routing_key", ""), content).queues)
-    queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
-    return [queue] if queue is not None else []
 
 
 def _leaves_consumers_untold(broker: Broker, event: Input) -> Scope | None:
     """A queue goes, and not all clients hear of the end of their consumers."""
-    if isinstance(event, QueueExpiry):
-        queue = broker.queues.get(event.queue)
-    else:
-        queue = broker.queues.get(event.arguments.get("queue", "")) if isinstance(event, Method) else None
+    name = event.arguments.get("queue", "") if isinstance(event, Method) else getattr(event, "queue", "")
+    queue = broker.queues.get(name)
     if queue is None or queue.type is QueueType.CLASSIC:
         return None
     channels = {each.channel for each in queue.consumers}
@@ -185,7 +138,6 @@ REUSED_NAMES: tuple[Window, ...] = (
         kinds=(*REFUSALS, *RECOVERIES, "tx.commit"),
         arms=_settles_at_stream,
         is_brief=True,
-        shows_at_once=True,
     ),
     Window(
         name="stale-queue-type",
@@ -196,8 +148,7 @@ REUSED_NAMES: tuple[Window, ...] = (
         by_chance=True,
         spoils=CRASH | {Part.CONFIRM},
         kinds=("basic.publish", "basic.get", "basic.consume", "tx.commit"),
-        arms=_uses_name_of_other_type,
-        shows_at_once=True,
+        arms=_knows_other_type,
     ),
     Window(
         name="next-queue-keeps-tag",

@@ -9,7 +9,9 @@ channel: what gets into the wrong one of these is served wrongly, or not at all.
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.defects.situations import ENDS, named_consumer, named_queue, reuses_tag, single_active
+from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.queues import Queue
+from amqpspec.model.defects.situations import ENDS, at_queue, named_consumer, reuses_tag, single_active
 from amqpspec.model.judging.windows import CRASH, SERVICE, Part, Scope, Window, of_connection, of_queues
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -18,43 +20,28 @@ from amqpspec.model.protocol.methods import Method, TraceEvent
 from amqpspec.model.rules.basic.requeue import former_consumers
 
 
-def _reuses_tag_at_quorum_queue(broker: Broker, method: Method) -> Scope | None:
-    found = named_queue(broker, method)
-    if found is None or found[1].type is not QueueType.QUORUM:
-        return None
-    channel, queue = found
-    if not reuses_tag(channel, method.arguments.get("consumer_tag", ""), queue):
-        return None
-    return of_queues(broker, [queue], channel.key)
+@at_queue(QueueType.QUORUM)
+def _reuses_tag_at_quorum_queue(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
+    return reuses_tag(channel, method.arguments.get("consumer_tag", ""), queue)
 
 
-def _reuses_tag_beside_active(broker: Broker, method: Method) -> Scope | None:
-    found = named_queue(broker, method)
-    if found is None or not found[1].single_active_consumer:
-        return None
-    return _reuses_tag_at_quorum_queue(broker, method)
+@at_queue(QueueType.QUORUM)
+def _reuses_tag_beside_active(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
+    return queue.single_active_consumer and reuses_tag(channel, method.arguments.get("consumer_tag", ""), queue)
 
 
-def _reuses_tag_with_credit(broker: Broker, method: Method) -> Scope | None:
-    """Of a classic queue, or a stream, which is known by its name."""
-    found = named_queue(broker, method)
-    if found is None or found[1].type is QueueType.QUORUM:
-        return None
-    channel, queue = found
+@at_queue(QueueType.CLASSIC, QueueType.STREAM)
+def _reuses_tag_with_credit(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
+    """The queue is known by its name."""
     tag = method.arguments.get("consumer_tag", "")
-    held = (entry for entry in channel.unacknowledged.values() if entry.queue.name == queue.name)
-    if not tag or not any(entry.consumer is not None and entry.consumer.tag == tag for entry in held):
-        return None
-    return of_queues(broker, [queue], channel.key)
+    held = [entry.consumer for entry in channel.unacknowledged.values() if entry.queue.name == queue.name]
+    return bool(tag) and any(consumer is not None and consumer.tag == tag for consumer in held)
 
 
-def _keeps_place(broker: Broker, method: Method) -> Scope | None:
+@at_queue(QueueType.QUORUM)
+def _keeps_place(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
     """The tag is that of a consumer that was cancelled."""
-    found = named_queue(broker, method)
-    tag = method.arguments.get("consumer_tag", "")
-    if found is None or found[1].type is not QueueType.QUORUM or tag not in found[0].ended_consumers:
-        return None
-    return of_queues(broker, [found[1]], found[0].key)
+    return method.arguments.get("consumer_tag", "") in channel.ended_consumers
 
 
 def _ends_waiting_of_same_tag(broker: Broker, event: TraceEvent) -> Scope | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, TimedOut, Unacknowledged
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Kind
 from amqpspec.model.broker.queues import Consumer, Queue
+from amqpspec.model.judging.windows import Scope, of_channel, of_queues
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.settlement import tags_meant
+
+#: What `Window.arms` is.
+Arms = Callable[[Broker, Method], Scope | None]
 
 RECOVERIES = ("basic.recover", "basic.recover-async")
 REFUSALS = ("basic.nack", "basic.reject")
@@ -23,6 +27,31 @@ OFTEN_WRONG = (
     "queue.delete", "queue.purge", "queue.bind", "queue.unbind", "exchange.declare", "exchange.delete", "channel.open",
     "confirm.select", "tx.select", "tx.commit", "tx.rollback",
 )  # fmt: skip
+
+
+def on_channel(applies: Callable[[Broker, Channel, Method], bool]) -> Arms:
+    """It comes in on the channel of the input, where that is open and this is so."""
+
+    def arms(broker: Broker, method: Method) -> Scope | None:
+        channel = broker.open_channel(method)
+        return of_channel(method) if channel is not None and applies(broker, channel, method) else None
+
+    return arms
+
+
+def at_queue(*types: QueueType) -> Callable[[Callable[[Broker, Channel, Queue, Method], bool]], Arms]:
+    """It comes in at the queue that the input names, of one of these types, and on its channel, where this is so."""
+
+    def made(applies: Callable[[Broker, Channel, Queue, Method], bool]) -> Arms:
+        def arms(broker: Broker, method: Method) -> Scope | None:
+            found = named_queue(broker, method)
+            if found is None or found[1].type not in types or not applies(broker, *found, method):
+                return None
+            return of_queues(broker, [found[1]], found[0].key)
+
+        return arms
+
+    return made
 
 
 def settled(broker: Broker, method: Method) -> list[Unacknowledged]:

@@ -11,14 +11,19 @@ from collections.abc import Callable
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState, TimedOut, Unacknowledged
 from amqpspec.model.broker.internal_events import DeliveryTimeout
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.ruling import Outcome
-from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, SETTLING, named_consumer
+from amqpspec.model.defects.situations import SETTLING, named_consumer
+from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.judging.windows import SERVICE, Difference, Part, Scope, Window, of_channel, of_queues
+from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.promises.versions import versions
+from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.extensions.timed_out_consumer_still_known import recovering, settled_late
+from amqpspec.model.rules.extensions.timeout_cancels_consumer import close_text
 from amqpspec.model.rules.extensions.timeout_schedule import doubted_delivery
 
 _DIALECTS = ("rabbitmq-4.3",)
@@ -65,14 +70,10 @@ def _settles_late_beside(broker: Broker, method: Method) -> Scope | None:
         return None
     late = [channel.timed_out[tag] for _, tags in settled_late(channel, method) for tag in tags]
     held: list[Unacknowledged | TimedOut] = [*channel.unacknowledged.values(), *channel.timed_out.values()]
-    for old in late:
-        former = old.consumer
-        if former is None:
-            continue
-        others = [channel.consumers.get(former.tag), *(each.consumer for each in held)]
-        if any(other is not None and other is not former and other.tag == former.tag for other in others):
-            return of_queues(broker, [old.queue], channel.key)
-    return None
+    known = {*channel.consumers.values(), *(each.consumer for each in held if each.consumer is not None)}
+    tags = [consumer.tag for consumer in known]
+    queues = [each.queue for each in late if each.consumer is not None and tags.count(each.consumer.tag) > 1]
+    return of_queues(broker, queues, channel.key) if queues else None
 
 
 def _may_be_forgotten(broker: Broker, difference: Difference) -> bool:
@@ -81,17 +82,6 @@ def _may_be_forgotten(broker: Broker, difference: Difference) -> bool:
     is_concerned = any(difference.queue in (None, queue.name) for queue in of_several)
     is_of_time = difference.part in (Part.CANCEL, Part.CHANNEL_CLOSE) or difference.requirement.startswith("TIMEOUT")
     return difference.shape is Shape.MISSING and is_concerned and is_of_time
-
-
-def _is_told_again(broker: Broker, difference: Difference) -> bool:
-    """Is the client told that a consumer is cancelled which has timed out, or is gone?"""
-    if difference.event is None or difference.shape is not Shape.UNEXPECTED:
-        return False
-    channel = broker.channels.get(difference.channel)
-    if channel is None or not broker.connections[channel.connection].is_told_of_cancels:
-        return False
-    consumer = channel.consumers.get(difference.event.arguments["consumer_tag"])
-    return consumer is None or consumer.timed_out > 0
 
 
 def _is_closed_again(broker: Broker, difference: Difference) -> bool:
@@ -105,6 +95,25 @@ def _uses_tag_of_timed_out(broker: Broker, method: Method) -> Scope | None:
     return of_channel(method) if consumer is not None and consumer.timed_out else None
 
 
+def _names_no_value(broker: Broker, method: Method, mismatch: Mismatch) -> bool:
+    owed = mismatch.about
+    if mismatch.argument != "reply_text" or not isinstance(owed, Expected) or owed.due is None:
+        return False
+    text = ProtocolError("TIMEOUT-009", 406, close_text(method.channel, -1)).text
+    return method.name == "channel.close" and method.arguments.get("reply_text") == text
+
+
+TIMEOUT_TEXTS: tuple[OutputDefect, ...] = (
+    OutputDefect(
+        name="timeout-text-without-value",
+        requirement="TIMEOUT-009",
+        strength=Strength.CONVENTIONAL,
+        statement="The text of the close names -1 ms, and not the time that was up.",
+        source="rabbit_channel:handle_queue_actions released, handle_consumer_timed_out(-1, ...)",
+        dialects=_DIALECTS,
+        explains=_names_no_value,
+    ),
+)
 TIMEOUTS: tuple[Window, ...] = (
     Window(
         name="two-active-consumers-after-timeout",
@@ -132,23 +141,14 @@ TIMEOUTS: tuple[Window, ...] = (
             versions=_MENDED,
             by_chance=True,
             spoils=SERVICE,
-            kinds=kinds,
+            kinds=SETTLING,
             arms=_recovers(outcome),
             explains=lambda broker, it: it.shape is not Shape.MISSING,
         )
-        for name, requirement, how, outcome, kinds in (
-            (
-                "late-ack-resumes-consumer", "TIMEOUT-016", "acknowledged", Outcome.ACKNOWLEDGED,
-                ("basic.ack", "tx.commit"),
-            ),
-            (
-                "late-reject-resumes-consumer", "TIMEOUT-017", "rejected", Outcome.DISCARDED,
-                (*REFUSALS, "tx.commit"),
-            ),
-            (
-                "late-requeue-resumes-consumer", "TIMEOUT-018", "given back", Outcome.REQUEUED,
-                (*REFUSALS, *RECOVERIES, "tx.commit"),
-            ),
+        for name, requirement, how, outcome in (
+            ("late-ack-resumes-consumer", "TIMEOUT-016", "acknowledged", Outcome.ACKNOWLEDGED),
+            ("late-reject-resumes-consumer", "TIMEOUT-017", "rejected", Outcome.DISCARDED),
+            ("late-requeue-resumes-consumer", "TIMEOUT-018", "given back", Outcome.REQUEUED),
         )
     ),
     Window(
@@ -162,7 +162,7 @@ TIMEOUTS: tuple[Window, ...] = (
         versions=_MENDED,
         by_chance=True,
         spoils=SERVICE,
-        kinds=(*REFUSALS, *RECOVERIES, "tx.commit"),
+        kinds=SETTLING,
         arms=_recovers(Outcome.REQUEUED),
     ),
     Window(
@@ -188,7 +188,7 @@ TIMEOUTS: tuple[Window, ...] = (
         spoils=frozenset({Part.CANCEL}),
         kinds=_EVENTS,
         arms=_times_out,
-        explains=_is_told_again,
+        explains=lambda broker, it: it.shape is Shape.UNEXPECTED,
     ),
     Window(
         name="late-settlement-settles-for-next-consumer",

@@ -6,25 +6,15 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import Overflow, has_length_limit, overflow
 from amqpspec.model.judging.windows import SERVICE, Part, Scope, Window, of_queues
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.tx.commit import reached_now
 
 
-def _publishes_to_refusing_quorum_queue(broker: Broker, method: Method) -> Scope | None:
+def _commits_beside_refusing_quorum_queue(broker: Broker, method: Method) -> Scope | None:
     channel = broker.open_channel(method)
-    if channel is None or channel.transaction is None:
+    if channel is None or channel.transaction is None or not channel.transaction.publications:
         return None
-    try:
-        reached = [reached_now(broker, channel, publication) for publication in channel.transaction.publications]
-    except ProtocolError:
-        return None  # the commit breaks the connection
-    refusing = [
-        queue
-        for queues in reached
-        for queue in queues
-        if queue.type is QueueType.QUORUM and has_length_limit(broker, queue) and overflow(queue) is Overflow.REJECT
-    ]
+    quorum = [queue for queue in broker.queues.values() if queue.type is QueueType.QUORUM]
+    refusing = [each for each in quorum if has_length_limit(broker, each) and overflow(each) is Overflow.REJECT]
     return of_queues(broker, refusing, channel.key) if refusing else None
 
 
@@ -48,7 +38,7 @@ TRANSACTIONS: tuple[Window, ...] = (
         by_chance=True,
         spoils=SERVICE | {Part.REPLY, Part.CHANNEL_CLOSE},
         kinds=("tx.commit",),
-        arms=_publishes_to_refusing_quorum_queue,
+        arms=_commits_beside_refusing_quorum_queue,
         is_brief=True,
     ),
     Window(

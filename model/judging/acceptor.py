@@ -24,7 +24,7 @@ from amqpspec.model.judging.defects_followed import NO_DEFECTS, DefectsFollowed
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
-from amqpspec.model.judging.fit import fit, least_flawed
+from amqpspec.model.judging.fit import Flawed, fit, least_flawed
 from amqpspec.model.judging.going_on_open import go_on_open
 from amqpspec.model.judging.known_defect import DefectTransition, KnownDefect
 from amqpspec.model.judging.known_outputs import observe_as_known
@@ -36,11 +36,12 @@ from amqpspec.model.judging.processing import process_in, processed, processed_a
 from amqpspec.model.judging.races import RACES
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
-from amqpspec.model.judging.silence import missed
+from amqpspec.model.judging.silence import Missed, missed
 from amqpspec.model.judging.windows import (
     Armed,
     Difference,
     Race,
+    Window,
     Windows,
     difference_of,
     difference_of_debt,
@@ -346,10 +347,10 @@ class Acceptor:
         # else what is alike now is merged when all is at rest
         may_be_more = any(explanation.pending for explanation in self.explanations)
         found = fit(self.explanations, event, self._defects, self.bound)
-        survivors, flawed, best = found.survivors, found.flawed, found.best
-        if not survivors and not flawed and best is None:
+        survivors, flawed, misfits = found.survivors, found.flawed, found.misfits
+        if not survivors and not flawed and not misfits:
             # no point was looked at
-            best = self.explanations[0], observe_as_known(self.broker, event, self._defects)
+            misfits = [(self.explanations[0], observe_as_known(self.broker, event, self._defects))]
         if found.is_lawful:
             self._is_certain = not may_be_more or len(survivors) == 1
             if may_be_more and len(survivors) > 1:
@@ -366,11 +367,11 @@ class Acceptor:
             if len(survivors) > self.bound:
                 raise TooManyExplanations
             # only a known defect explains it
-            assert best is not None or flawed
+            assert misfits or flawed
             defect = survivors[0].defect
             assert defect is not None
             # what is no documented defect is reported as the rules have it
-            culprit, mismatches = flawed[0] if flawed and not defect.is_excuse else best or flawed[0]
+            culprit, mismatches = flawed[0] if flawed and not defect.is_excuse else (misfits or flawed)[0]
             self._record_defect(culprit.broker, event, mismatches, defect)
             self.explanations = merged(survivors)
             self._go_on_from_defect()
@@ -378,11 +379,25 @@ class Acceptor:
             self._wait_with(event, before)
         elif flawed:
             flawed = least_flawed(flawed)
-            self.explanations = merged([candidate for candidate, _ in flawed])
-            self._record(self.broker, event, flawed[0][1])
-        elif best is not None:
-            self.explanations = [best[0]]
-            self._record(best[0].broker, event, best[1])
+            culprit, mismatches = self._blamed(event, flawed)
+            self.explanations = merged([culprit, *(each for each, _ in flawed if each is not culprit)])
+            self._record(culprit.broker, event, mismatches)
+        else:
+            culprit, mismatches = self._blamed(event, misfits)
+            self.explanations = [culprit]
+            self._record(culprit.broker, event, mismatches)
+
+    def _blamed(self, event: TraceEvent, flawed: list[Flawed]) -> Flawed:
+        """The one to say by what is wrong: the first by which it lies in a window, else the first."""
+        for candidate, mismatches in flawed:
+            differences = (difference_of(candidate.broker, event, each) for each in mismatches if not each.defect)
+            if any(self._window_of(candidate, each) for each in differences):
+                return candidate, mismatches
+        return flawed[0]
+
+    def _window_of(self, explanation: Explanation, difference: Difference) -> Window | Race | None:
+        """The window that the difference lies in, by that explanation."""
+        return self._windows.explaining(explanation.broker, difference, self._armed | self._windows.lately)
 
     def _close(self, prove: bool, asked: Container[str] | None = None) -> None:
         if self.finished:
@@ -405,9 +420,11 @@ class Acceptor:
             note_refuted([each for each in self.explanations if not each.is_quiet], quiet)
             self.explanations = proven
             return
-        silent = missed(self.explanations, prove)
-        if silent is None:
+        missing = missed(self.explanations, prove)
+        if not missing:
             return
+        # what a known defect explains that is followed is its own
+        silent = next((each for each in missing if not each.defective and self._explains_silence(each)), missing[0])
         broker, defective = silent.by.broker, silent.defective
         if silent.debt.event is None and (untold := self._untold_queues(broker)):
             self.reason = f"the broker does not tell in time how many messages and consumers {untold[0]} has"
@@ -425,6 +442,10 @@ class Acceptor:
             self._go_on_from_defect()
         else:
             self.finished = True
+
+    def _explains_silence(self, silent: Missed) -> bool:
+        """Does the silence lie in a window, by the explanation that something is missing by?"""
+        return self._window_of(silent.by, difference_of_debt(silent.by.broker, silent.debt)) is not None
 
     def _untold_queues(self, broker: Broker) -> list[str]:
         """Names of queues of which more should be known, and that did not tell it when they were asked last."""

@@ -27,8 +27,8 @@ class Fit:
     survivors: list[Explanation] = field(default_factory=list)
     #: lawful ones by which something is wrong with it that leaves no doubt about the state
     flawed: list[Flawed] = field(default_factory=list)
-    #: the one to say by what is wrong, where nothing fits
-    best: Flawed | None = None
+    #: those to say by what is wrong, where nothing fits, the likeliest first
+    misfits: list[Flawed] = field(default_factory=list)
     #: of known defects, by which it is wrong
     contradicted: list[Explanation] = field(default_factory=list)
 
@@ -61,10 +61,13 @@ def fit(explanations: Iterable[Explanation], event: TraceEvent, defects: Defects
                 # a known defect explains all of a frame, or it does not explain it
                 if len(found.flawed) < bound:
                     found.flawed.append((candidate, mismatches))
-            elif found.best is None or not any(_doubt(candidate)) or _doubt(candidate) < _doubt(found.best[0]):
-                found.best = candidate, mismatches
+            elif not any(_doubt(candidate)):
+                found.misfits.insert(0, (candidate, mismatches))
+            elif len(found.misfits) < bound:
+                found.misfits.append((candidate, mismatches))
             if len(found.survivors) > MOST_POINTS * bound:
                 raise TooManyExplanations
+    found.misfits.sort(key=lambda misfit: _doubt(misfit[0]))
     if found.flawed and found.is_lawful:
         ways = {each.is_unusual for each in found.survivors}
         others = [(each, mismatches) for each, mismatches in found.flawed if each.is_unusual not in ways]

@@ -14,7 +14,7 @@ from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.internal_events import Input, kind_of
-from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
+from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import VERIFIED, Version, VersionRange
 from amqpspec.model.protocol.methods import Method
@@ -84,11 +84,10 @@ class OutputDefect(KnownDefect):
     The law says what is wrong. Only then this is asked whether it knows why.
     """
 
-    #: given the broker after the frame, the frame, and a mismatch that is not fatal: what is to be recorded in its
-    #: place, with its name. None: it does not explain it
-    names: Callable[[Broker, Method, Mismatch], Mismatches | None] | None = None
+    #: given the broker after the frame, the frame, and a mismatch that is not fatal: does it explain it?
+    explains: Callable[[Broker, Method, Mismatch], bool] = lambda broker, method, mismatch: False
     #: the same for one that is fatal: the state is unchanged, and if it explains the mismatch this changes it so that
-    #: the frame is right but for what this has named; it is observed again
-    goes_on: Callable[[Broker, Method, Mismatch], Mismatches | None] | None = None
+    #: the frame is right but for that; it is observed again
+    goes_on: Callable[[Broker, Method, Mismatch], bool] = lambda broker, method, mismatch: False
     #: does this frame, with which nothing is wrong, show that the broker does not have it?
     is_refuted_by: Callable[[Broker, Method], bool] | None = None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.judging.defects_followed import DefectsFollowed
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches
@@ -41,18 +44,15 @@ def _going_on(
     broker: Broker, method: Method, mismatch: Mismatch, known: DefectsFollowed, spent: tuple[OutputDefect, ...]
 ) -> Mismatches:
     for defect in known.of_outputs:
-        if defect.goes_on is None or defect in spent:
-            continue
-        told = defect.goes_on(broker, method, mismatch)
-        if told is not None:
-            further = observe(broker, method)
-            return told + explained(broker, method, further, known, (*spent, defect))
+        if defect not in spent and defect.goes_on(broker, method, mismatch):
+            told = replace(mismatch, requirement=defect.requirement, fatal=False, defect=defect.name)
+            return told, *explained(broker, method, observe(broker, method), known, (*spent, defect))
     return ()
 
 
 def _named(broker: Broker, method: Method, mismatch: Mismatch, known: DefectsFollowed) -> Mismatches:
-    for defect in known.of_outputs:
-        told = defect.names(broker, method, mismatch) if defect.names is not None else None
-        if told is not None:
-            return told
-    return (mismatch,)
+    """One mismatch for each of those that explain it, which they may do together."""
+    found = [defect for defect in known.of_outputs if defect.explains(broker, method, mismatch)]
+    if found and isinstance(mismatch.about, Expected) and not mismatch.about.counted:
+        return ()  # in answers to a barrier it says nothing: what a sequence is about shows it or does not
+    return tuple(replace(mismatch, requirement=each.requirement, defect=each.name) for each in found) or (mismatch,)

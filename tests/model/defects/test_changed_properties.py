@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from amqpspec.model.defects.expiration_text import as_number
+from amqpspec.model.defects.changed_properties import as_number
 from tests.model.judging.test_acceptor import Conversation, declared
 
 pytestmark = pytest.mark.known_defects

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,7 @@ from amqpspec.model.defects.known_defects import (
     known_defects,
     strength_of,
 )
-from amqpspec.model.judging.known_defect import KnownDefect
+from amqpspec.model.judging.known_defect import KnownDefect, OutputDefect
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.strength import Strength
@@ -50,8 +50,9 @@ def test_each_has_a_name_of_its_own_and_says_all() -> None:
 
 
 def test_those_of_frames_have_something_to_go_by() -> None:
+    usual = {field.name: field.default for field in fields(OutputDefect)}
     for defect in OUTPUT_DEFECTS:
-        assert defect.names or defect.goes_on
+        assert (defect.explains, defect.goes_on) != (usual["explains"], usual["goes_on"])
 
 
 def test_the_law_names_no_known_defect() -> None:

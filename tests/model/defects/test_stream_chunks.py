@@ -32,3 +32,10 @@ def test_what_was_sent_before_the_first_of_a_chunk_was_seen_may_be_of_that_chunk
     talk = Reading("rabbitmq-3", 1, published=1, at_once=True).consume("next").rest()
     talk.send("b.1 basic.publish s body=m1 &", "b.1 basic.publish s body=m2 &", "b.1 basic.publish s body=m3")
     assert talk.read(1, 1).read(2, 2).read(3, 3).is_known(CHUNKS)
+
+
+def test_a_chunk_is_known_by_whichever_order_it_can_be_one() -> None:
+    """m1 and m2 were published at one time by two channels: what came second shows only by one order that it is m1."""
+    talk = Reading("rabbitmq-3", 1, at_once=True)
+    talk.send("b.1 basic.publish s body=m0 &", "b.1 basic.publish s body=m1 &", "c.1 basic.publish s body=m2").rest()
+    assert talk.consume().read(1, 0).read(2, 1).is_known(CHUNKS)

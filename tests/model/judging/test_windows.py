@@ -222,6 +222,23 @@ def test_silence_may_lie_within_it_as_well() -> None:
     assert talk.acceptor.broker.queues["q"].open_by
 
 
+@pytest.mark.parametrize("first", ["m1", "m2"])
+@pytest.mark.parametrize("comes", [True, False])
+def test_by_one_order_of_what_was_published_is_enough(first: str, comes: bool) -> None:
+    """Two channels publish at one time; the window explains what the queue does by one order."""
+
+    def explains(broker: Broker, difference: Difference) -> bool:
+        queue = broker.queues["q"]
+        return bool(queue.messages) and queue.messages[0].content.body == first.encode()
+
+    talk = judging(window(explains=explains))
+    talk.send("c.1 basic.publish q body=m1 &", "d.1 basic.publish q body=m2")
+    if comes:
+        talk.deliver("a.1", 2, "m1")
+    talk.acceptor.overdue()
+    assert talk.failure.defect == "w"
+
+
 def test_what_is_lawful_is_no_failure_in_it() -> None:
     talk = judging(window()).send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
     assert talk.acceptor.verdict is Verdict.PASS
