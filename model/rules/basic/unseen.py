@@ -116,7 +116,9 @@ def _on_their_way(broker: Broker, consumer: Consumer) -> list[Message]:
         return []
     room = 0
     for other in served:
-        if priority(other) > priority(consumer) and not other.prefetch:
+        # one without acknowledgements has room again only when its channel has told the quorum queue
+        is_limited = other.prefetch or (other.unheeded_prefetch and queue.type is QueueType.QUORUM)
+        if priority(other) > priority(consumer) and not is_limited:
             return []  # nothing is left
         if priority(other) >= priority(consumer):
             room += max(other.prefetch - other.outstanding, 0) if other.prefetch else len(queue.messages)

@@ -194,3 +194,27 @@ def test_what_is_given_up_needs_no_channel() -> None:
     broker.channels.clear()  # the connections that are left have opened none
     drop_over_limit(broker, event)
     assert not broker.queues["q"].messages
+
+
+@pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"])
+@pytest.mark.parametrize("is_limited", [True, False])
+def test_what_a_limited_consumer_without_acknowledgements_has_no_room_for_is_with_the_next(
+    dialect: str, is_limited: bool
+) -> None:
+    """A quorum queue knows the limit of its channel, and hears of room again only when a delivery has been sent."""
+    talk = Conversation(dialect).send("b.1 queue.declare q durable x-queue-type=quorum")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.2 basic.consume q tag=low").see("a.2", "basic.consume-ok", consumer_tag="low").rest()
+    if is_limited:
+        talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok").rest()
+    talk.send("a.1 basic.consume q tag=high no-ack x-priority=10")
+    talk.see("a.1", "basic.consume-ok", consumer_tag="high").rest()
+    talk.send("b.1 basic.publish q body=m1").send("b.1 basic.publish q body=m2")
+    talk.send("a.2 channel.close reply-code=200 reply-text=done").see("a.2", "channel.close-ok")
+    talk.deliver("a.1", 1, "m1", consumer="high")
+    counts = {"x-delivery-count": 1, **({"x-acquired-count": 1} if dialect == "rabbitmq-4.3" else {})}
+    talk.see(
+        "a.1", "basic.deliver", "m2", consumer_tag="high", delivery_tag=2, redelivered=True, exchange="",
+        routing_key="q", properties={"headers": counts},
+    )  # fmt: skip
+    assert (talk.acceptor.verdict is Verdict.PASS) == is_limited
