@@ -75,17 +75,12 @@ def _publishes_beside_deletion(broker: Broker, method: Method) -> Scope | None:
 
 def _ends_while_publishing(broker: Broker, event: Method | Teardown) -> Scope | None:
     """What a channel has published to quorum queues may not be there yet when the channel ends."""
+    own = {key for key in broker.channels if key[0] == event.connection}
+    quorum = [queue for queue in broker.queues.values() if queue.type is QUORUM]
     queues = [
-        queue
-        for queue in broker.queues.values()
-        if queue.type is QUORUM
-        if any(each.arrival is Arrival.PUBLISHED and _is_of(event.connection, each.via) for each in queue.unproven)
+        each for each in quorum if any(m.arrival is Arrival.PUBLISHED and m.via in own for m in each.unproven)
     ]
     return of_queues(broker, queues) if queues else None
-
-
-def _is_of(connection: str, channel: object) -> bool:
-    return isinstance(channel, tuple) and channel[0] == connection
 
 
 @on_channel

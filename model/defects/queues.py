@@ -19,21 +19,18 @@ from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method, Table
 
 
-def _declares(wanted: Callable[[Table], Any]) -> Arms:
-    """A queue is declared, and not only asked for, with such arguments."""
+def _declares(kind: str, wanted: Callable[[Table], Any]) -> Arms:
+    """A queue of that type is declared, and not only asked for, with such arguments."""
 
     def arms(broker: Broker, method: Method) -> Scope | None:
         table: Table = method.arguments.get("arguments") or {}
-        if broker.open_channel(method) is None or method.arguments.get("passive") or not wanted(table):
+        is_declared = broker.open_channel(method) is not None and not method.arguments.get("passive")
+        if not is_declared or table.get("x-queue-type", "classic") != kind or not wanted(table):
             return None
         name = method.arguments.get("queue", "")
         return EVERYTHING if EXCHANGE in table or not name else Scope(frozenset({name}))
 
     return arms
-
-
-def _is_quorum(table: Table) -> bool:
-    return table.get("x-queue-type") == "quorum"
 
 
 @at_queue(QueueType.QUORUM, QueueType.STREAM)
@@ -72,7 +69,7 @@ QUEUES: tuple[Window, ...] = (
         dialects=("rabbitmq-4.3",),
         spoils=SERVICE | {Part.CONFIRM},
         kinds=("queue.declare",),
-        arms=_declares(lambda table: _is_quorum(table) and BYTES in table),
+        arms=_declares("quorum", lambda table: BYTES in table),
     ),
     Window(
         name="drops-latest-letter-first",
@@ -82,7 +79,7 @@ QUEUES: tuple[Window, ...] = (
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
         spoils=frozenset({Part.DELIVERY}),
         kinds=("queue.declare",),
-        arms=_declares(lambda table: _is_quorum(table) and {BYTES, LENGTH} & table.keys() and EXCHANGE in table),
+        arms=_declares("quorum", lambda table: {BYTES, LENGTH} & table.keys() and EXCHANGE in table),
         explains=lambda broker, it: it.requirement.startswith("DLX") or it.requirement == "PUBLISH-015",
         versions=(versions("3.10.0", "4.2.0"),),
     ),
@@ -95,7 +92,7 @@ QUEUES: tuple[Window, ...] = (
         " takes a message before it looks",
         spoils=SERVICE,
         kinds=("queue.declare",),
-        arms=_declares(lambda table: table.get("x-queue-type", "classic") == "classic" and "x-max-priority" in table),
+        arms=_declares("classic", lambda table: "x-max-priority" in table),
         explains=lambda broker, it: it.requirement.startswith("TTL"),
     ),
     Window(

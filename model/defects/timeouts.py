@@ -77,11 +77,22 @@ def _settles_late_beside(broker: Broker, method: Method) -> Scope | None:
 
 
 def _may_be_forgotten(broker: Broker, difference: Difference) -> bool:
-    """Does something not come about of a queue that has several deadlines, or had?"""
-    of_several = [queue for queue in broker.queues.values() if queue.deadlines > 1]
-    is_concerned = any(difference.queue in (None, queue.name) for queue in of_several)
+    """Does something not come about of a queue that has several deadlines, or had, or comes after all?"""
     is_of_time = difference.part in (Part.CANCEL, Part.CHANNEL_CLOSE) or difference.requirement.startswith("TIMEOUT")
-    return difference.shape is Shape.MISSING and is_concerned and is_of_time
+    if difference.shape is not Shape.MISSING:
+        # by the law it was over long ago, and what the client has done since then has come to nothing
+        return is_of_time and any("next-deadline-forgotten" in queue.open_by for queue in broker.queues.values())
+    of_several = [queue for queue in broker.queues.values() if queue.deadlines > 1]
+    return is_of_time and any(difference.queue in (None, queue.name) for queue in of_several)
+
+
+def _is_told_again(broker: Broker, difference: Difference) -> bool:
+    """Is the client told that a consumer is cancelled which has timed out, or is gone?"""
+    channel = broker.channels.get(difference.channel)
+    if difference.event is None or difference.shape is not Shape.UNEXPECTED or channel is None:
+        return False
+    consumer = channel.consumers.get(difference.event.arguments["consumer_tag"])
+    return consumer is None or consumer.timed_out > 0
 
 
 def _is_closed_again(broker: Broker, difference: Difference) -> bool:
@@ -188,7 +199,7 @@ TIMEOUTS: tuple[Window, ...] = (
         spoils=frozenset({Part.CANCEL}),
         kinds=_EVENTS,
         arms=_times_out,
-        explains=lambda broker, it: it.shape is Shape.UNEXPECTED,
+        explains=_is_told_again,
     ),
     Window(
         name="late-settlement-settles-for-next-consumer",

@@ -76,6 +76,20 @@ def test_a_younger_delivery_stays_until_its_own_time() -> None:
     assert (forgotten.blamed, forgotten.defect) == ("TIMEOUT-021", "next-deadline-forgotten")
 
 
+@pytest.mark.known_defects
+def test_a_deadline_that_was_forgotten_may_be_looked_at_later() -> None:
+    """The consumer is gone by then."""
+
+    def shared() -> Timed:
+        held = Timed().hold(SECOND).publish(1.7, "m2").deliver(1.72, 2, "m2").rest()
+        held.consume(1.8, tag="d", on="b").rest().told(2.1)
+        return held.redeliver(2.11, 1, tag="d", on="b").rest()
+
+    forgotten = shared().in_vain(4.0).closed(4.6, -1)
+    assert {each.defect for each in forgotten.acceptor.failures} == {"next-deadline-forgotten"}
+    assert shared().closed(2.3, -1).defect == ""
+
+
 # ------------------------------------------------------------------------------------------- what the client is told
 
 
