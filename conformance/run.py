@@ -21,7 +21,7 @@ from amqpspec.conformance.scenarios.applicability import applicable, needs_opera
 from amqpspec.conformance.scenarios.configured_alike import configured_alike
 from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name, sequence_of
 from amqpspec.conformance.search_of_run import SearchOfRun
-from amqpspec.conformance.session.cleanup import clean_up
+from amqpspec.conformance.session.cleanup import LAST_TIME_LIMIT, NO_ANSWER, Cleaner
 from amqpspec.conformance.session.command_sequence import CarriedOut, CommandSequence
 from amqpspec.conformance.session.side_by_side import OneAtATime, longest_first, under_way
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -360,9 +360,14 @@ class Runner:
         gets = dialect_named(self.target.description.dialect).text.get_is_known
         refusal = not_served(self.target.address, gets)
         self._record.losses.served += refusal is None
-        for _ in range(2):  # what a loaded broker has not managed in the time, it may in as much again
-            self._record.left_behind = clean_up(self.target.address, self._record.left_behind, self._in_use.patience)
+        address, record = self.target.address, self._record
         wrong = [refusal] if refusal is not None else []
-        if count := sum(map(self._record.is_to_be_deleted, self._record.left_behind)):
-            wrong.append(f"{count} of the queues and exchanges that this run made cannot be deleted")
-        self._record.not_whole = tuple(wrong)
+        with Cleaner() as cleaner:
+            left = cleaner.clean_up(address, record.left_behind, self._in_use.patience)
+            never = [each for each in left if not record.is_to_be_deleted(each)]
+            left = cleaner.clean_up(address, [each for each in left if each not in never], time_limit=LAST_TIME_LIMIT)
+            if left:
+                count, reason = len(left), cleaner.reasons.get(left[0], NO_ANSWER)
+                wrong.append(f"{count} of the queues and exchanges that this run made cannot be deleted: {reason}")
+        record.left_behind = never + left
+        record.not_whole = tuple(wrong)

@@ -17,7 +17,7 @@ from amqpspec.command_line.output_files import add_to_job_summary, require_none_
 from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.upgrade import Difference, Kind, Upgrade, nothing_compared, upgrade
-from amqpspec.conformance.verdicts.judgement import DECIDED_OF_ONE_UNDECIDED, TargetDescription
+from amqpspec.conformance.verdicts.judgement import TargetDescription, leaves_decided
 from amqpspec.conformance.version import tool_version
 from amqpspec.reports.stored_run import REPORT, StoredRun, read_run
 from amqpspec.reports.text import visible
@@ -53,7 +53,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     tell_errors(found.errors, traces, None if options.quiet else console)
     if found.noticed:
         return DEVIATES
-    is_undecided = not found.compared or len(found.errors) * DECIDED_OF_ONE_UNDECIDED > found.compared
+    is_undecided = not found.compared or not leaves_decided(len(found.errors), found.compared)
     return INCONCLUSIVE if is_undecided else CONFORMS
 
 

@@ -24,11 +24,15 @@ Made = tuple[str, str]
 
 #: Seconds for cleaning up after one sequence: at the most, and at the least.
 TIME_LIMIT, SHORT_TIME_LIMIT = 5.0, 1.0
+#: Seconds for what is left at the end of a run: RabbitMQ gives a stream 30 (rabbit_stream_coordinator: CMD_TIMEOUT).
+LAST_TIME_LIMIT = 35.0
 #: Names that are deleted side by side, each on a channel of its own; every broker allows so many.
 AT_ONCE = 100
 _CONNECTION = "cleanup"
 #: Seconds for a broker to answer connection.close.
 PARTING_TIME = 1.0
+#: A reason for a queue or exchange to be left.
+NO_ANSWER = "no answer"
 #: The reply code of what is not there.
 NOT_FOUND = 404
 
@@ -59,6 +63,8 @@ class Cleaner:
 
     def __init__(self) -> None:
         self._idle: deque[_Connection] = deque()
+        #: why a name was not deleted, as the broker says it
+        self.reasons: dict[Made, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -73,8 +79,11 @@ class Cleaner:
         while self._idle:
             self._idle.pop().part()
 
-    def clean_up(self, address: Address, made: Iterable[Made], patience: Patience | None = None) -> list[Made]:
-        """Delete these, and give those that the broker has not deleted, in as much time as there is patience for.
+    def clean_up(
+        self, address: Address, made: Iterable[Made], patience: Patience | None = None, time_limit: float = TIME_LIMIT
+    ) -> list[Made]:
+        """Delete these, and give those that the broker has not deleted, in as much time as there is patience for, or
+        in `time_limit` seconds.
 
         A broker may close the connection for a name that it will not delete: the others are deleted on another one
         then, each by itself. What is left where the broker is gone, nobody knows: nothing is given. A kind
@@ -82,7 +91,8 @@ class Cleaner:
         """
         named = [each for each in dict.fromkeys(made) if each[1]]
         names = [each for each in named if patience is None or patience.deletes(each[0])]
-        time_limit = TIME_LIMIT if patience is None else patience.generous(SHORT_TIME_LIMIT, TIME_LIMIT)
+        if patience is not None:
+            time_limit = patience.generous(SHORT_TIME_LIMIT, TIME_LIMIT)
         deadline = time.monotonic() + time_limit
         left = [each for each in named if each not in names]
         at_once = AT_ONCE
@@ -94,6 +104,7 @@ class Cleaner:
             try:
                 with self._connection(address, time_limit) as connection:
                     refused, unanswered = connection.delete(some, deadline)
+                    self.reasons |= connection.reasons
             except TargetError:
                 left = []
                 break
@@ -169,6 +180,8 @@ class _Connection:
         self.was_kept = False
         self.is_whole = False
         self._client = WireClient(address)
+        #: as those of `Cleaner`, of what was to be deleted last
+        self.reasons: dict[Made, str] = {}
         #: channels that are open, and how many were opened
         self._open: set[int] = set()
         self._opened = 0
@@ -204,6 +217,7 @@ class _Connection:
         self.is_whole = False
         # a channel for each, as an error closes it
         waiting = dict(enumerate(names, 1))
+        self.reasons = dict.fromkeys(names, NO_ANSWER)
         for channel, (kind, name) in waiting.items():
             if channel not in self._open:
                 self._open.add(channel)
@@ -217,6 +231,7 @@ class _Connection:
                 return refused, list(waiting.values())
             if event.name == "connection.close":
                 self._send(0, "connection.close-ok", {})
+                self.reasons |= dict.fromkeys(waiting.values(), str(event.arguments.get("reply_text", "")))
                 if len(names) == 1 and _is_not_there(event):
                     waiting.clear()
                 return refused, list(waiting.values())
@@ -226,6 +241,7 @@ class _Connection:
             if event.name in ("queue.delete-ok", "exchange.delete-ok", "channel.close"):
                 answered = waiting.pop(event.channel, None)
                 if answered is not None and event.name == "channel.close" and not _is_not_there(event):
+                    self.reasons[answered] = str(event.arguments.get("reply_text", ""))
                     refused.append(answered)
         # some brokers never open a channel again that they have closed
         all_open = len(self._open) == self._opened

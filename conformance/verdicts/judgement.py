@@ -34,8 +34,13 @@ INDISPENSABLE = frozenset(
 )
 #: What a cause has for an answer where the broker ends the TCP stream.
 STREAM_ENDS = "socket.closed"
-#: One undecided sequence in so many leaves a run decided.
-DECIDED_OF_ONE_UNDECIDED = 100
+#: One undecided sequence in so many, rounded, leaves a run decided.
+SEQUENCES_OF_ONE_UNDECIDED = 100
+
+
+def leaves_decided(undecided: int, sequences: int) -> bool:
+    """May so many sequences of a run stay undecided? One may from fifty on, or a short run would be so by chance."""
+    return undecided * SEQUENCES_OF_ONE_UNDECIDED <= sequences + SEQUENCES_OF_ONE_UNDECIDED // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,9 +295,9 @@ class RunResult:
     def exit_code(self) -> int:
         """3 if the target was lost, else 1 if something deviates that neither deviation file nor gate accepts, or if
         something is wrong with that file or, at the end, with the broker as a whole, else 4 if nothing was carried out,
-        if a requirement could not be decided, or more than one sequence in a hundred, or if an error of this suite cost
-        more than a sequence, else 0. What is undecided by an
-        accepted failure, such as a crash, is accepted with it. What is only arguable (`model.promises.strength`) is
+        if a requirement could not be decided, or more sequences than `leaves_decided` allows, or if an error of this
+        suite cost more than a sequence, else 0. What is undecided by an accepted failure, such as a crash, is accepted
+        with it. What is only arguable (`model.promises.strength`) is
         reported, and fails no run.
         """
         if self.lost is not None:
@@ -307,7 +312,7 @@ class RunResult:
             each.verdict is Verdict.INCONCLUSIVE and failure_behind(each.reason) not in accepted
             for each in self.requirements
         )
-        return 4 if undecided or open * DECIDED_OF_ONE_UNDECIDED > self.sequences else 0
+        return 4 if undecided or not leaves_decided(open, self.sequences) else 0
 
     @property
     def _undecided_of(self) -> Mapping[str | None, int]:

@@ -42,7 +42,10 @@ def test_a_failure_that_is_accepted_says_why() -> None:
     assert found.known == "known defect quorum-consumer-count"
 
 
-@pytest.mark.parametrize(("undecided", "sequences", "code"), [(1, 100, 0), (2, 100, 4), (1, 99, 4), (10, 1000, 0)])
+@pytest.mark.parametrize(
+    ("undecided", "sequences", "code"),
+    [(1, 100, 0), (2, 100, 4), (1, 50, 0), (1, 49, 4), (10, 1000, 0), (11, 1000, 4)],
+)
 def test_one_sequence_in_a_hundred_may_stay_undecided(undecided: int, sequences: int, code: int) -> None:
     names = tuple((f"search {number}", "too many explanations") for number in range(undecided))
     run = RunResult("amqpspec", "0", RABBITMQ_4_3, 1, "lockstep", (), (), sequences, 1, undecided=names)
