@@ -241,8 +241,9 @@ class Deliveries:
         elif consumer.state is ConsumerState.CANCELLED:
             self._findings.unexpected("CANCEL-001", event, detail="basic.deliver behind cancel-ok")
         elif consumer.state is ConsumerState.ENDED:
-            if self._dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES:
-                # one whose time was up may be served again when its delivery is settled late
+            if not self._is_whole or self._dialect.consumer_timeouts is ConsumerTimeouts.OF_QUORUM_QUEUES:
+                # one whose time was up may be served again when its delivery is settled late: by which broker, only the
+                # beginning tells
                 self._findings.undecidable("CANCEL-007", "why the broker cancelled a consumer is not recorded")
                 return
             self._findings.unexpected("CANCEL-007", event, detail="basic.deliver behind basic.cancel")
