@@ -125,6 +125,11 @@ class EmbeddedBroker:
         if self._loop is not None:
             self._loop.stop()
 
+    def stop_in_order(self) -> None:
+        """The same, once all connections are closed with 320 and the clients have answered, or had the time to."""
+        if self._loop is not None:
+            self._loop.end_in_order()
+
     def operator(self) -> Operator:
         """Who operates it while it serves."""
         return EmbeddedOperator(self.give)
