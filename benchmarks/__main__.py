@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from amqpspec.targets.errors import TargetError
-from benchmarks import bulk, detection, generation, live, machine, offline, open_world, recording_cost, whole
+from benchmarks import bulk, detection, generation, live, machine, offline, open_world, recording_cost, serving, whole
 from benchmarks.errors import Invalid
 from benchmarks.tables import ResultTable
 from benchmarks.unjudged import ReplayError
 
 RESULTS = Path(__file__).with_name("results.md")
-PARTS = ("whole", "live", "offline", "generation", "detection", "bulk", "open-world", "recording")
+PARTS = ("whole", "live", "offline", "generation", "detection", "bulk", "open-world", "recording", "serving")
 
 #: Targets of whole runs, those in the way of which there is more to find last.
 WHOLE = (
@@ -49,14 +49,17 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("part", nargs="?", choices=("all", *PARTS), default="all")
     parser.add_argument(
         "--targets", nargs="+", default=["embedded", "docker:amqpspec/rabbitmq:4.3"], metavar="TARGET",
-        help="of live, generation and recording (default: embedded and docker:amqpspec/rabbitmq:4.3)",
+        help="of live, generation, recording and serving (default: embedded and docker:amqpspec/rabbitmq:4.3)",
     )  # fmt: skip
     parser.add_argument(
         "--whole-targets", nargs="+", default=list(WHOLE), metavar="TARGET",
         help=f"of whole (default: {', '.join(WHOLE)})",
     )  # fmt: skip
     parser.add_argument("--seconds", type=float, default=10.0, help="live: of each measurement (default 10)")
-    parser.add_argument("--repetitions", type=int, default=3, help="live and offline (default 3)")
+    parser.add_argument("--repetitions", type=int, default=3, help="live, offline and serving (default 3)")
+    parser.add_argument(
+        "--messages", type=int, default=1_000_000, help="serving: that come and go (default 1000000; 0: none)"
+    )
     parser.add_argument("--sequences", type=int, default=500, help="generation (default 500)")
     parser.add_argument("--fresh", action="store_true", help="offline: record the traces anew")
     parser.add_argument(
@@ -83,6 +86,8 @@ def _measure(part: str, options: argparse.Namespace) -> ResultTable:
         return open_world.run()
     if part == "recording":
         return recording_cost.run(options.targets)
+    if part == "serving":
+        return serving.run(options.targets, options.repetitions, options.messages)
     if part == "detection":
         return detection.run()
     return generation.run(options.targets, options.sequences)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from amqpspec.command_line.exit_codes import INTERRUPTED
+from amqpspec.command_line.exit_codes import INTERRUPTED, USAGE
+from amqpspec.conformance.traces.extras import MissingExtra, needed_for
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -13,9 +14,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     the program's main module, and the workers need nothing of the command line.
     """
     try:
-        from amqpspec.command_line import entry
+        with needed_for("for the command line"):
+            from amqpspec.command_line import entry
 
         return entry.main(arguments)
+    except MissingExtra as error:
+        print(f"amqpspec: {error}", file=sys.stderr)
+        return USAGE
     except KeyboardInterrupt:  # while this was imported
         print("amqpspec: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -309,8 +309,9 @@ def _faults(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--host", default="127.0.0.1", help="default: loopback only")
-    parser.add_argument("--port", type=_port, default=5672)
+    parser.add_argument("--config", type=_path, metavar="FILE", help="TOML, with users, virtual hosts, TLS and more")
+    parser.add_argument("--host", help="default: 127.0.0.1, loopback only")
+    parser.add_argument("--port", type=_port, help="default: 5672")
     parser.add_argument("--fault", metavar="NAME", help="a faulty variant; see amqpspec faults")
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=f"default: {DEFAULT_DIALECT.name}")
 

@@ -13,16 +13,33 @@ pytest has the fixtures `amqp_broker` (a fresh one for each test), `amqp_url` (i
 
 from __future__ import annotations
 
-from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
-from amqpspec.testing.broker import FAULTS, EmbeddedBroker
-from amqpspec.testing.views import Holder, MessageInfo, Published, QueueInfo
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "FAULTS",
-    "EmbeddedBroker",
-    "EmbeddedBrokerFailure",
-    "Holder",
-    "MessageInfo",
-    "Published",
-    "QueueInfo",
-]
+if TYPE_CHECKING:
+    from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure as EmbeddedBrokerFailure
+    from amqpspec.testing.broker import FAULTS as FAULTS
+    from amqpspec.testing.broker import EmbeddedBroker as EmbeddedBroker
+    from amqpspec.testing.views import Holder as Holder
+    from amqpspec.testing.views import MessageInfo as MessageInfo
+    from amqpspec.testing.views import Published as Published
+    from amqpspec.testing.views import QueueInfo as QueueInfo
+
+#: Where each name is defined. They are imported when they are asked for: who only collects tests loads no broker.
+_DEFINED_IN = {
+    "FAULTS": "amqpspec.testing.broker",
+    "EmbeddedBroker": "amqpspec.testing.broker",
+    "EmbeddedBrokerFailure": "amqpspec.targets.brokers.embedded_broker",
+    "Holder": "amqpspec.testing.views",
+    "MessageInfo": "amqpspec.testing.views",
+    "Published": "amqpspec.testing.views",
+    "QueueInfo": "amqpspec.testing.views",
+}
+
+__all__ = sorted(_DEFINED_IN)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _DEFINED_IN:
+        raise AttributeError(f"module 'amqpspec.testing' has no attribute {name!r}")
+    return getattr(import_module(_DEFINED_IN[name]), name)

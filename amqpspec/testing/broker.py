@@ -26,7 +26,7 @@ from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
 from amqpspec.targets.clock import COMMON, SteppedClock
 from amqpspec.targets.embedded.connection import ClientConnection
 from amqpspec.targets.embedded.handshake import rabbitmq_properties
-from amqpspec.targets.embedded.loop import Loop
+from amqpspec.targets.embedded.loop import SHUTDOWN, Loop
 from amqpspec.targets.embedded.mishaps import MISHAPS
 from amqpspec.targets.embedded.restart import restart
 from amqpspec.testing.tls import Certificate
@@ -42,7 +42,6 @@ from amqpspec.testing.views import (
 
 Result = TypeVar("Result")
 _DEFAULT_VHOST = "/"
-_SHUTDOWN = "broker forced connection closure with reason 'shutdown'"
 _CLOSED_BY_TEST = "closed by the test"
 #: Seconds.
 _BETWEEN_LOOKS = 0.002
@@ -142,7 +141,7 @@ class EmbeddedBroker:
             if kill:
                 loop.break_off_all()
             else:
-                loop.close_in_order(loop.clients_named(None), _SHUTDOWN)
+                loop.close_in_order(loop.clients_named(None), SHUTDOWN)
                 self._parted += loop.part_from_all()
             alarm = loop.responder.broker.alarm
             restart(loop.responder, is_killed=kill)

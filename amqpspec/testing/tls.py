@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import tempfile
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -16,6 +15,8 @@ class Certificate:
 
     def __init__(self) -> None:
         """Raises `RuntimeError` where the package cryptography is not installed."""
+        import tempfile  # loads much that a broker without TLS does not need
+
         certificate, key = _made()
         self._folder = tempfile.TemporaryDirectory(prefix="amqp-broker-")
         self.path = Path(self._folder.name, "certificate.pem")

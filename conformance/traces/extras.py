@@ -1,12 +1,19 @@
-"""Libraries that are not installed with the base: what needs one says so in a line, with what installs it."""
+"""Libraries that are not installed: what needs one says so in a line, with what installs it.
+
+`amqpspec.testing` needs pamqp and nothing else, so whoever wants only that may leave out those of the suite
+(`pip install --no-deps`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: Importable name -> the extra of this package that installs it.
-_EXTRAS = {"pyarrow": "parquet", "pyspark": "spark", "py4j": "spark", "dpkt": "capture"}
+#: Importable name -> the extra of this package that installs it; "": installed with this package.
+_EXTRAS = {
+    "pyarrow": "parquet", "pyspark": "spark", "py4j": "spark", "dpkt": "capture",
+    **dict.fromkeys(("docker", "hypothesis", "jinja2", "junit_xml", "orjson", "pamqp", "rich"), ""),
+}  # fmt: skip
 
 
 class MissingExtra(Exception):
@@ -25,6 +32,6 @@ def needed_for(what: str, extra: str | None = None) -> Iterator[None]:
         library = (error.name or "").partition(".")[0]
         if library not in _EXTRAS:
             raise
-        raise MissingExtra(
-            f"{library} is missing {what}: pip install 'amqpspec[{extra or _EXTRAS[library]}]'"
-        ) from None
+        of_extra = _EXTRAS[library] and (extra or _EXTRAS[library])
+        package = f"'amqpspec[{of_extra}]'" if of_extra else "amqpspec"
+        raise MissingExtra(f"{library} is missing {what}: pip install {package}") from None

@@ -9,8 +9,8 @@ Requirements:
   delivery_limit (quorum). [rabbit_dead_letter; RabbitMQ Java client test DeadLetterExchange]
 * DLX-002: x-death entry. x-death is an array of tables
   {count,reason,queue,time,exchange,routing-keys[,original-expiration]}, newest first, merged by (queue,reason). Field
-  order is not fixed across versions. In rabbitmq-3: broken up to 3.12: each further death turns the order of the
-  earlier ones: third, first, second. [mc_amqpl]
+  order is not fixed across versions. The count is a long-long-int (l), the time a time stamp (T). In rabbitmq-3: broken
+  up to 3.12: each further death turns the order of the earlier ones: third, first, second. [mc_amqpl]
 * DLX-003: x-first-death-* and x-last-death-*. x-first-death-{exchange,queue,reason} always; x-last-death-* from 4.0
   (3.13). In rabbitmq-3: first only. In rabbitmq-4.0: first and last. In rabbitmq-4.3: first and last. [mc]
 * DLX-004: Client-supplied x-death. 3.10 increments the count when a message is REPUBLISHED with its x-death header; 4.x
@@ -52,6 +52,7 @@ from typing import Any
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.content_size import properties_size
+from amqpspec.model.protocol.field_types import Int64
 from amqpspec.model.protocol.methods import Content, Method, Table
 from amqpspec.model.protocol.patterns import AnyMoment, Pattern, choose, matches
 
@@ -160,7 +161,7 @@ def _earlier(dialect: Dialect, message: Message, headers: Table) -> list[Table]:
 
 def _death(queue: Queue, message: Message, reason: str) -> Table:
     death: Table = {
-        "count": 1, "reason": reason, "queue": queue.name, "time": AnyMoment(), "exchange": message.exchange,
+        "count": Int64(1), "reason": reason, "queue": queue.name, "time": AnyMoment(), "exchange": message.exchange,
         "routing-keys": recorded_keys(message),
     }  # fmt: skip
     expiration = message.content.properties.get("expiration")
@@ -172,7 +173,7 @@ def _with_one_more(earlier: list[Table], death: Table) -> tuple[Table, ...]:
     others = []
     for entry in earlier:
         if (entry.get("queue"), entry.get("reason")) == (death["queue"], death["reason"]):
-            death = {**entry, "count": entry.get("count", 0) + 1}
+            death = {**entry, "count": Int64(entry.get("count", 0) + 1)}
         else:
             others.append(entry)
     return (death, *others)

@@ -6,8 +6,8 @@ shows in one thing only: the offset `last` means the last chunk (STREAM-008).
 Requirements:
 
 * STREAM-003: Non-destructive, offset header. Reading a stream takes nothing away: every consumer is handed the same
-  messages, in the order of the log, also after others have acknowledged them. Deliveries carry x-stream-offset (from
-  0), and redelivered is always false. [RabbitMQ guide: streams; rabbit_stream_queue:stream_entries]
+  messages, in the order of the log, also after others have acknowledged them. Deliveries carry x-stream-offset (from 0,
+  a long-long-int), and redelivered is always false. [RabbitMQ guide: streams; rabbit_stream_queue:stream_entries]
 * STREAM-008: Where an offset begins. x-stream-offset says where reading begins: first (the oldest message), last (the
   last chunk), next (what is published from now on), a number (the message of that offset; beyond the end nothing until
   there is one), a time stamp or an interval back from now (the first chunk written since then). Below 0 is the oldest

@@ -25,6 +25,7 @@ from typing import Any
 from amqpspec.model.broker.dead_letter_headers import is_first_here
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.field_types import Int64
 
 _ACQUIRED = "x-acquired-count"
 
@@ -62,7 +63,7 @@ def with_acquired_as_told(
     if not is_first_here(message) or told is None or told > message.tries + message.unseen:
         return expected
     headers = {name: value for name, value in (expected.get("headers") or {}).items() if name != _ACQUIRED}
-    return {**expected, "headers": {**headers, _ACQUIRED: told} if told else headers}
+    return {**expected, "headers": {**headers, _ACQUIRED: Int64(told)} if told else headers}
 
 
 def note_brought(

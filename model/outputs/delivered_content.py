@@ -8,6 +8,12 @@ Requirements:
 * CONSUME-014: Delivery tags are shared per channel. Tags start at 1 per channel and increase by 1 over ALL deliveries
   and get-oks of the channel, ack or no-ack, across consumers and queues. [RabbitMQ guide: consumer acknowledgements and
   publisher confirms; rabbit_channel.erl:record_sent]
+* DLX-002: x-death entry. x-death is an array of tables
+  {count,reason,queue,time,exchange,routing-keys[,original-expiration]}, newest first, merged by (queue,reason). Field
+  order is not fixed across versions. The count is a long-long-int (l), the time a time stamp (T). In rabbitmq-3: broken
+  up to 3.12: each further death turns the order of the earlier ones: third, first, second. [mc_amqpl]
+* DLX-003: x-first-death-* and x-last-death-*. x-first-death-{exchange,queue,reason} always; x-last-death-* from 4.0
+  (3.13). In rabbitmq-3: first only. In rabbitmq-4.0: first and last. In rabbitmq-4.3: first and last. [mc]
 * DLX-005: Routing. Dead-lettering uses x-dead-letter-routing-key or the original keys; the delivered exchange is the
   name of the dead-letter exchange. [RabbitMQ Java client test DeadLetterExchange]
 * DLX-010: redelivered flag and counts in the DLQ. What was handed to nobody before it was dead-lettered comes as a
@@ -29,9 +35,9 @@ Requirements:
   [rabbit_channel.erl:handle_deliver0; AMQP 0-9-1 basic.publish]
 * QUORUM-001: x-delivery-count header. Counts earlier failed deliveries; absent on the first delivery from 4.0 on, 0 on
   basic.get in 3.10. A client's own header of that name comes through as long as the broker has no count. Classic queues
-  count nothing. In rabbitmq-3: 0 or absent on first get, as versions differ (absent from 3.12.0 on), absent on first
-  deliver. In rabbitmq-4.0: absent first, then 1,2.. In rabbitmq-4.3: absent unless failed; x-acquired-count counts
-  every return. [rabbit_fifo_client:add_delivery_count_header]
+  count nothing. The counts are long-long-ints (l). In rabbitmq-3: 0 or absent on first get, as versions differ (absent
+  from 3.12.0 on), absent on first deliver. In rabbitmq-4.0: absent first, then 1,2.. In rabbitmq-4.3: absent unless
+  failed; x-acquired-count counts every return. [rabbit_fifo_client:add_delivery_count_header]
 * QUORUM-002: What counts as failed (4.3). reject(requeue=true), channel/connection close: x-delivery-count +1 and
   x-acquired-count +1. nack(requeue=true), recover, timeout: only x-acquired-count +1. In rabbitmq-3: every return +1
   x-delivery-count. In rabbitmq-4.0: every return +1 x-delivery-count. [rabbit_channel.erl: nack->requeue,
@@ -45,8 +51,8 @@ Requirements:
   rabbitmq-3: x-delivery-count 1, message to tail. In rabbitmq-4.0: x-delivery-count 1. In rabbitmq-4.3:
   x-acquired-count 1. [rabbit_fifo]
 * STREAM-003: Non-destructive, offset header. Reading a stream takes nothing away: every consumer is handed the same
-  messages, in the order of the log, also after others have acknowledged them. Deliveries carry x-stream-offset (from
-  0), and redelivered is always false. [RabbitMQ guide: streams; rabbit_stream_queue:stream_entries]
+  messages, in the order of the log, also after others have acknowledged them. Deliveries carry x-stream-offset (from 0,
+  a long-long-int), and redelivered is always false. [RabbitMQ guide: streams; rabbit_stream_queue:stream_entries]
 * TIMEOUT-012: Messages are returned. Timed-out messages become ready at once: passive declare counts them, another
   consumer gets them with redelivered=true. [RabbitMQ guide: consumer timeouts (ready, for any consumer); AMQP 0-9-1
   basic.deliver (redelivered)]
@@ -60,8 +66,10 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.dead_letter_headers import (
+    HISTORY,
     as_seen,
     is_first_here,
+    is_of_history,
     wrong_of_death,
 )
 from amqpspec.model.broker.queues import Message, Queue
@@ -133,10 +141,11 @@ def check_delivery(
     expected = as_free(broker.dialect, queue, message, expected, observed)
     if not agree(broker, expected, observed):
         wrong.append(_wrong_property(queue, message, method, observed, expected))
-    elif name := retyped(message.content.properties.get("headers"), observed.get("headers")):
-        allowed = f"{name} of type {wire_type(message.content.properties['headers'][name])}"
+    elif header := retyped(expected.get("headers"), observed.get("headers")):
+        requirement = _writer_of(message, header.name)
+        allowed = f"{header.path} of type {wire_type(header.value)}"
         detail = f"{method.name} headers"
-        wrong.append(Mismatch("PUBLISH-016", Shape.WRONG_ARGUMENT, detail, False, allowed, "headers"))
+        wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, False, allowed, "headers"))
     return tuple(wrong)
 
 
@@ -163,6 +172,15 @@ def _wrong_property(
     allowed = f"{name}={expected.get(name, 'none')}"
     detail = f"{method.name} {name}"
     return Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, False, allowed, "properties", expected, queue)
+
+
+def _writer_of(message: Message, header: str) -> str:
+    """The requirement by which the header is there: that of the broker's own, or that of the client's."""
+    if message.deaths and is_of_history(header):
+        return "DLX-002" if header == HISTORY else "DLX-003"
+    if header in (message.content.properties.get("headers") or {}):
+        return "PUBLISH-016"
+    return "STREAM-003" if header == "x-stream-offset" else "QUORUM-001"
 
 
 def _offset(properties: Mapping[str, Any]) -> Any:

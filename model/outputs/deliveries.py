@@ -45,9 +45,9 @@ Requirements:
   [rabbit_channel.erl:handle_deliver0; AMQP 0-9-1 basic.publish]
 * QUORUM-001: x-delivery-count header. Counts earlier failed deliveries; absent on the first delivery from 4.0 on, 0 on
   basic.get in 3.10. A client's own header of that name comes through as long as the broker has no count. Classic queues
-  count nothing. In rabbitmq-3: 0 or absent on first get, as versions differ (absent from 3.12.0 on), absent on first
-  deliver. In rabbitmq-4.0: absent first, then 1,2.. In rabbitmq-4.3: absent unless failed; x-acquired-count counts
-  every return. [rabbit_fifo_client:add_delivery_count_header]
+  count nothing. The counts are long-long-ints (l). In rabbitmq-3: 0 or absent on first get, as versions differ (absent
+  from 3.12.0 on), absent on first deliver. In rabbitmq-4.0: absent first, then 1,2.. In rabbitmq-4.3: absent unless
+  failed; x-acquired-count counts every return. [rabbit_fifo_client:add_delivery_count_header]
 """
 
 from __future__ import annotations

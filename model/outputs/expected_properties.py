@@ -8,6 +8,7 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.field_types import Int64
 
 
 def expected_properties(broker: Broker, queue: Queue, message: Message, by_get: bool) -> Mapping[str, Any]:
@@ -17,7 +18,7 @@ def expected_properties(broker: Broker, queue: Queue, message: Message, by_get: 
     added: dict[str, Any] = {}
     properties = message.content.properties
     if queue.type is QueueType.STREAM:
-        added["x-stream-offset"] = message.position
+        added["x-stream-offset"] = Int64(message.position)
         if broker.dialect.stream_names_delivery_mode and properties.get("delivery_mode") != 2:
             properties = {**properties, "delivery_mode": 1}
     else:
@@ -26,9 +27,9 @@ def expected_properties(broker: Broker, queue: Queue, message: Message, by_get: 
         count = message.delivery_count or message.failures
         acquired = message.acquired_count or message.failures
         if count or (by_get and dialect.quorum_count_on_first_get):
-            added["x-delivery-count"] = count
+            added["x-delivery-count"] = Int64(count)
         if acquired and dialect.quorum_acquired_count:
-            added["x-acquired-count"] = acquired
+            added["x-acquired-count"] = Int64(acquired)
     if not added:
         return properties
     return {**properties, "headers": {**properties.get("headers", {}), **added}}

@@ -23,8 +23,8 @@ Requirements:
   channel. [RabbitMQ guide: consumer acknowledgements and publisher confirms; RabbitMQ guide: consumer prefetch; AMQP
   0-9-1 basic.qos]
 * STREAM-003: Non-destructive, offset header. Reading a stream takes nothing away: every consumer is handed the same
-  messages, in the order of the log, also after others have acknowledged them. Deliveries carry x-stream-offset (from
-  0), and redelivered is always false. [RabbitMQ guide: streams; rabbit_stream_queue:stream_entries]
+  messages, in the order of the log, also after others have acknowledged them. Deliveries carry x-stream-offset (from 0,
+  a long-long-int), and redelivered is always false. [RabbitMQ guide: streams; rabbit_stream_queue:stream_entries]
 * STREAM-004: Default offset is next. Without x-stream-offset only messages published after the consume arrive.
   [RabbitMQ guide: streams]
 * STREAM-006: Credit granularity. A consumer is handed messages as long as it has fewer unacknowledged ones than its

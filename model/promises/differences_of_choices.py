@@ -48,7 +48,7 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
         "accepts_0_9_header": _change("guide: man/rabbitmqctl.8 (a connection of 0-9 is treated as one of 0-9-1)"),
         "handshake_timeout": _change("guide: networking, handshake_timeout"),
         # ------------------------------------------------------------------------------- connections and frames
-        "mechanisms": _change("release notes of 4.0.1 (anonymous_login_user)"),
+        "mechanisms": _change("release notes of 4.0.1 (anonymous_login_user)", ("CONN-031",)),
         "speaks_0_8": _free(
             "0-9-1 section 2.2.4 lets a server speak any further version (v4.0.5 rabbit_reader:version_negotiation)",
             ("CONN-004",),

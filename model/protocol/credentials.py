@@ -1,7 +1,7 @@
 """What a client says in `response` of connection.start-ok: user and password, in the form of a SASL mechanism.
 
-RabbitMQ: rabbit_auth_mechanism_plain, rabbit_auth_mechanism_amqplain. Texts hold octets that are not UTF-8 as
-surrogates, as everywhere in the alphabet.
+RabbitMQ: rabbit_auth_mechanism_plain, rabbit_auth_mechanism_amqplain, rabbit_auth_mechanism_anonymous. Texts hold
+octets that are not UTF-8 as surrogates, as everywhere in the alphabet.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 #: Mechanisms that bring a user and a password.
 PLAIN = "PLAIN"
 AMQPLAIN = "AMQPLAIN"
+#: Brings neither: who says this logs in as the user that the broker has for it, whatever the response.
+ANONYMOUS = "ANONYMOUS"
 #: Octets of the length of a long and of a short string.
 _LENGTH_OCTETS = {"S": 4, "s": 1}
 
@@ -21,8 +23,14 @@ class Credentials:
     password: str = field(repr=False)
 
 
+#: Who that is where nobody has configured another (anonymous_login_user, anonymous_login_pass).
+ANONYMOUS_USER = Credentials("guest", "guest")
+
+
 def credentials_of(mechanism: str, response: str) -> Credentials | None:
     """The user and password in a response; None if it does not have the form of the mechanism."""
+    if mechanism == ANONYMOUS:
+        return ANONYMOUS_USER
     if mechanism == PLAIN:
         authority, *parts = response.split("\0")
         return Credentials(*parts) if not authority and len(parts) == 2 else None

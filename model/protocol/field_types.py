@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, Self
 
@@ -113,10 +114,30 @@ def _type(value: Any) -> object:
     return bytes if isinstance(value, bytearray) else type(value)
 
 
-def retyped(published: Mapping[str, Any] | None, observed: Mapping[str, Any] | None) -> str:
-    """The first header that is worth what it was, and of another type; empty if there is none."""
-    for name, value in (published or {}).items():
+@dataclass(frozen=True, slots=True)
+class Retyped:
+    """A field of another type than it should have. `path`: where it is in the header of that name."""
+
+    name: str
+    path: str
+    value: Any
+
+
+def retyped(expected: Mapping[str, Any] | None, observed: Mapping[str, Any] | None) -> Retyped | None:
+    """The first header that is worth what it should be, and of another type; None if there is none."""
+    for name, value in (expected or {}).items():
         told = (observed or {}).get(name)
         if told == value and not same_field(value, told):
-            return name
-    return ""
+            return Retyped(name, *_other(name, value, told))
+    return None
+
+
+def _other(path: str, value: Any, told: Any) -> tuple[str, Any]:
+    """Path and value of the field whose type differs, in two that are worth the same and are of different types."""
+    if isinstance(value, Mapping) and isinstance(told, Mapping):
+        pairs = [(f"{path}.{key}", each, told[key]) for key, each in value.items()]
+    elif isinstance(value, list | tuple) and isinstance(told, list | tuple):
+        pairs = [(f"{path}[{place}]", *each) for place, each in enumerate(zip(value, told, strict=True))]
+    else:
+        pairs = []
+    return next((_other(*pair) for pair in pairs if not same_field(*pair[1:])), (path, value))

@@ -22,11 +22,10 @@ from amqpspec.targets.brokers.embedded_operator import EmbeddedOperator
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.clock import COMMON, Clock, FastForwardClock
 from amqpspec.targets.embedded.handshake import Access
+from amqpspec.targets.embedded.hooks import Fault
 from amqpspec.targets.embedded.loop import Loop
 from amqpspec.targets.embedded.responder import Responder
 from amqpspec.targets.errors import TargetError, TargetUnreachable
-from amqpspec.targets.faults.all_faults import Fault, fault_named
-from amqpspec.targets.variants import VARIANTS
 
 
 class EmbeddedBrokerFailure(TargetError):
@@ -59,7 +58,7 @@ class EmbeddedBroker:
         clients_clock: Clock | None = None,
         properties: Table | None = None,
     ) -> None:
-        faulty = fault_named(fault) if isinstance(fault, str) and fault else fault or None
+        faulty = _fault_named(fault) if isinstance(fault, str) and fault else fault or None
         default = faulty.dialect if faulty else DEFAULT_DIALECT
         self.dialect = as_dialect(default if dialect is None else dialect)
         self._place = (host, port)
@@ -125,6 +124,11 @@ class EmbeddedBroker:
         if self._loop is not None:
             self._loop.stop()
 
+    def stop_in_order(self) -> None:
+        """The same, once all connections are closed with 320 and the clients have answered, or had the time to."""
+        if self._loop is not None:
+            self._loop.end_in_order()
+
     def operator(self) -> Operator:
         """Who operates it while it serves."""
         return EmbeddedOperator(self.give)
@@ -180,7 +184,16 @@ class EmbeddedBroker:
 
 def embedded(target: str, dialect: Dialect | None = None, clock: Clock = COMMON) -> EmbeddedBroker:
     """The one that `embedded`, `embedded:FAULT` or `embedded:VARIANT` means. Raises `UnknownFault`."""
+    from amqpspec.targets.variants import VARIANTS
+
     name = target.partition(":")[2]
     if name in VARIANTS:
         return EmbeddedBroker(VARIANTS[name].dialect, clock=clock)
     return EmbeddedBroker(dialect, fault=name or None, clock=clock)
+
+
+def _fault_named(name: str) -> Fault:
+    """Raises `UnknownFault`."""
+    from amqpspec.targets.faults.all_faults import fault_named  # three hundred that most brokers do not have
+
+    return fault_named(name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
-from amqpspec.model.protocol.credentials import AMQPLAIN, PLAIN, Credentials, credentials_of, plain_response
+from amqpspec.model.protocol.credentials import AMQPLAIN, ANONYMOUS, PLAIN, Credentials, credentials_of, plain_response
 from amqpspec.model.protocol.methods import MASK, Table, TraceEvent, event_of
 from amqpspec.targets.address import Address
 from amqpspec.targets.codec.methods_codec import DEFAULT_FRAME_MAX
@@ -86,11 +86,11 @@ class Link(Protocol):
 def recordable(event: TraceEvent, address: Address) -> TraceEvent:
     """The frame itself, or a copy without the secrets of the address.
 
-    The response of connection.start-ok is `MASK` exactly if it holds the user and password of the address. Otherwise
-    it is what somebody made up, to be judged as it stands.
+    The response of connection.start-ok is `MASK` exactly if it holds the user and password of the address, or means
+    these as ANONYMOUS does. Otherwise it is what somebody made up, to be judged as it stands.
     """
     if event.name == "connection.start-ok" and "response" in event.arguments:
-        response = _recordable_response(str(event.arguments["response"]), address)
+        response = _recordable_response(event.arguments, address)
         return replace(event, arguments=event.arguments | {"response": response})
     secret = _SECRETS.get(event.name)
     if secret is None or secret not in event.arguments:
@@ -98,9 +98,10 @@ def recordable(event: TraceEvent, address: Address) -> TraceEvent:
     return replace(event, arguments=event.arguments | {secret: MASK})
 
 
-def _recordable_response(response: str, address: Address) -> str:
-    ours = Credentials(address.user, address.password)
-    if any(credentials_of(mechanism, response) == ours for mechanism in (PLAIN, AMQPLAIN)):
+def _recordable_response(said: Table, address: Address) -> str:
+    ours, response = Credentials(address.user, address.password), str(said["response"])
+    mechanisms = (ANONYMOUS,) if said.get("mechanism") == ANONYMOUS else (PLAIN, AMQPLAIN)
+    if any(credentials_of(mechanism, response) == ours for mechanism in mechanisms):
         return MASK
     if response == MASK:
         return _HIDDEN

@@ -10,7 +10,6 @@ import hmac
 import platform
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import metadata
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT
@@ -139,6 +138,8 @@ def server_properties(dialect: Dialect) -> Table:
 
 @cache  # each connection.start says it, and reading it takes longer than all else of a handshake
 def _version() -> str:
+    from importlib import metadata  # takes longer to load than many a module of the broker
+
     try:
         return metadata.version("amqpspec")
     except metadata.PackageNotFoundError:

@@ -37,6 +37,10 @@ logger.addHandler(logging.NullHandler())
 #: Items of one connection, and frames of the model, before others have their turn.
 _TURN = 200
 _NEVER = float("inf")
+#: Why connections end when a broker is stopped, as RabbitMQ says it.
+SHUTDOWN = "broker forced connection closure with reason 'shutdown'"
+#: Seconds for the clients to answer that.
+FAREWELL_PATIENCE = 5.0
 #: Seconds: a selector waits for 24 days at most, and a time to live may be longer.
 _LONGEST_WAIT = 3600.0
 
@@ -79,6 +83,9 @@ class Loop:
         self._latest = ""
         self._next_tick = _NEVER
         self._stopping = False
+        #: everybody is told that it ends (`end_in_order`), and has until then to answer
+        self._is_leaving = False
+        self._leaves_by = _NEVER
         #: in which there was something else to do first
         self._turns_before_orders = 0
         self._selector = selectors.DefaultSelector()
@@ -93,6 +100,8 @@ class Loop:
         try:
             while not self._stopping:
                 self._turn()
+            if self._is_leaving:
+                self._leave()
         except Exception as error:
             logger.exception("the embedded broker broke down")
             self.failures.append(f"the embedded broker broke down: {_described(error)}")
@@ -103,6 +112,20 @@ class Loop:
         """Ask `run` to return; from any thread."""
         self._stopping = True
         self.orders.ring()
+
+    def end_in_order(self) -> None:
+        """Ask `run` to close all connections with 320 and to return when the clients have answered; from any thread."""
+        self._is_leaving = True
+        self.stop()
+
+    def _leave(self) -> None:
+        self._selector.unregister(self._listener)
+        self._listener.close()
+        self.mishaps.end()
+        self.close_in_order(self.clients_named(None), SHUTDOWN)
+        self._leaves_by = self._clock.now() + FAREWELL_PATIENCE
+        while self._clients and self._clock.now() < self._leaves_by:
+            self._turn()
 
     def close(self) -> None:
         for client in self._clients.values():
@@ -156,6 +179,8 @@ class Loop:
             wait = min(wait, self.mishaps.wait())
         if self._next_tick < _NEVER:
             wait = min(wait, self._next_tick - self._clock.now())
+        if self._leaves_by < _NEVER:
+            wait = min(wait, self._leaves_by - self._clock.now())
         return None if wait == _NEVER else min(max(wait, 0.0), _LONGEST_WAIT)
 
     def _serve(self, client: ClientConnection) -> None:
@@ -233,7 +258,7 @@ class Loop:
         client.close()
         self._end(client.name)
         self._pump()
-        if self._listener not in self._selector.get_map():
+        if not self._is_leaving and self._listener not in self._selector.get_map():
             self._selector.register(self._listener, selectors.EVENT_READ)
 
     def _obey(self) -> None:

@@ -12,8 +12,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import HISTORY
 from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.protocol.field_types import Int64
-from amqpspec.model.protocol.methods import Content, Table
+from amqpspec.model.protocol.methods import Content
 from amqpspec.model.protocol.patterns import AnyMoment
 
 
@@ -96,9 +95,5 @@ class ServedBroker(Broker):
 
 
 def _dated(death: Any, now: datetime) -> Any:
-    """As RabbitMQ writes it: the count is a long."""
-    if not isinstance(death, dict):
-        return death
-    count = death.get("count")
-    told: Table = {**death, "count": Int64(count)} if isinstance(count, int) else death
-    return {**told, "time": now} if isinstance(death.get("time"), AnyMoment) else told
+    is_undated = isinstance(death, dict) and isinstance(death.get("time"), AnyMoment)
+    return {**death, "time": now} if is_undated else death

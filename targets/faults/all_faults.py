@@ -17,6 +17,7 @@ from amqpspec.targets.faults.contents import CONTENTS
 from amqpspec.targets.faults.delivery import DELIVERY
 from amqpspec.targets.faults.dispatch import DISPATCH
 from amqpspec.targets.faults.dispatch_order import DISPATCH_ORDER
+from amqpspec.targets.faults.header_types import HEADER_TYPES
 from amqpspec.targets.faults.messages import MESSAGES
 from amqpspec.targets.faults.overflow import OVERFLOWING
 from amqpspec.targets.faults.protocol import PROTOCOL
@@ -35,7 +36,7 @@ __all__ = ["FAULTS", "Fault", "UnknownFault", "fault_named"]
 
 _CHAPTERS: tuple[Chapter, ...] = (
     SETTLEMENT, DELIVERY, CANCEL, LIMITS, DISPATCH, DISPATCH_ORDER, MESSAGES, STREAM, QUORUM, TOPOLOGY, PROTOCOL,
-    TIME_TO_LIVE, TRANSACTIONS, OVERFLOWING, CONFIRMS, CONTENTS,
+    TIME_TO_LIVE, TRANSACTIONS, OVERFLOWING, CONFIRMS, CONTENTS, HEADER_TYPES,
     TIMEOUTS, TIMEOUT_EFFECTS, TIMEOUTS_OF_CHANNELS,
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.owed import Expected
+from amqpspec.model.protocol.credentials import ANONYMOUS, PLAIN
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, MASK, METHOD_IDS, Method, RawFrame
 from amqpspec.model.rules.connection.closing import break_connection
 from amqpspec.targets.codec.methods import encode_method_payload
@@ -22,6 +23,12 @@ on_input, on_output = PROTOCOL.on_input, PROTOCOL.on_output
 @on_input("any-login-accepted", "CONN-005", "A wrong password is as good as the right one.", "connection.start-ok")
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     proceed(altered(method, response=MASK))
+
+
+@on_input("anonymous-refused", "CONN-031", "ANONYMOUS is offered, and nobody let in by it.", "connection.start-ok")
+def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
+    is_anonymous = method.arguments.get("mechanism") == ANONYMOUS
+    proceed(altered(method, mechanism=PLAIN, response="\0nobody\0") if is_anonymous else method)
 
 
 @on_input("any-virtual-host-opened", "CONN-008", "A virtual host that is not there is opened.", "connection.open")

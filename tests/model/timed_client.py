@@ -10,6 +10,7 @@ from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import RABBITMQ
+from amqpspec.model.protocol.field_types import Int64
 from amqpspec.model.protocol.methods import ClockWait, Content, Table, event_of
 from tests.handshakes import CAPABLE, opening
 
@@ -84,7 +85,7 @@ class Timed:
         self, time: float, number: int = 1, body: str = "m1", tag: str = "c", on: str = "a", acquired: int = 0
     ) -> Self:
         """`acquired`: how often it has been delivered before."""
-        properties: Table = {"headers": {"x-acquired-count": acquired}} if acquired else {}
+        properties: Table = {"headers": {"x-acquired-count": Int64(acquired)}} if acquired else {}
         return self.deliver_with(time, number, properties, body, tag, on)
 
     def deliver_with(

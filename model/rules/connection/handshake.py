@@ -63,6 +63,9 @@ Requirements:
 * CONN-027: SASL response without form. A response that does not have the form of the mechanism is no failed login: the
   socket is closed without a frame, also for a client with authentication_failure_close.
   [rabbit_auth_mechanism_plain.erl:handle_response, rabbit_auth_mechanism_amqplain.erl; rabbit_reader.erl:auth_phase]
+* CONN-031: Anonymous login. Who chooses ANONYMOUS, where it is offered, is let in as the user that is configured for
+  it, whatever the response: guest with the password guest, unless an operator has changed that. If there is no such
+  login, it is refused as any. [rabbit_auth_mechanism_anonymous.erl; release notes of 4.0.1 (anonymous_login_user)]
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.openness import note_undecided
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.protocol.credentials import AMQPLAIN, PLAIN, credentials_of
+from amqpspec.model.protocol.credentials import AMQPLAIN, ANONYMOUS, PLAIN, credentials_of
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import MASK, HeaderEvent, Method, RawFrame, SocketEvent, Table, TraceEvent
 from amqpspec.model.protocol.patterns import OneOf
@@ -245,13 +248,14 @@ def _start_ok(broker: Broker, connection: Connection, method: Method) -> None:
         connection.may_end = True
         note_undecided(broker, f"authentication mechanism {mechanism}")
     elif response == MASK or connection.is_assumed:
-        _admit(broker, connection, broker.own_user)
-    elif mechanism not in (PLAIN, AMQPLAIN):
-        _admit(broker, connection, "")
+        _admit(broker, connection, broker.own_user, mechanism)
     elif (credentials := credentials_of(mechanism, response)) is None:
         refuse_silently(broker, connection, "CONN-027")
     elif (user := broker.users.get(credentials.user)) is not None and user.password == credentials.password != "":
-        _admit(broker, connection, user.name)
+        _admit(broker, connection, user.name, mechanism)
+    elif mechanism == ANONYMOUS and not broker.is_punctual:
+        connection.state = ConnectionState.SECURING  # whether there is such a user nobody told
+        connection.may_end = True
     else:
         _refuse_login(broker, connection, mechanism)
 
@@ -268,11 +272,14 @@ def _wishes_in_vain(connection: Connection, properties: object) -> bool:
     return not isinstance(connection.capabilities.get("consumer_cancel_notify", False), bool)
 
 
-def _admit(broker: Broker, connection: Connection, user: str) -> None:
+def _admit(broker: Broker, connection: Connection, user: str, mechanism: str = PLAIN) -> None:
     connection.user = user
     connection.state = ConnectionState.TUNING
-    blame = {} if broker.dialect.extensions else TUNE_BLAME
-    owe(broker, connection, "connection.tune", tune_arguments(broker.dialect), ("CONN-010",), blame)
+    tune = tune_arguments(broker.dialect)
+    if mechanism == ANONYMOUS:
+        owe(broker, connection, "connection.tune", tune, ("CONN-031", "CONN-010"), dict.fromkeys(tune, "CONN-010"))
+    else:
+        owe(broker, connection, "connection.tune", tune, ("CONN-010",), {} if broker.dialect.extensions else TUNE_BLAME)
 
 
 def _refuse_login(broker: Broker, connection: Connection, mechanism: str) -> None:

@@ -25,6 +25,7 @@ from typing import Any
 
 from amqpspec.model.promises.capabilities import required_of
 from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.protocol.credentials import ANONYMOUS
 from amqpspec.model.protocol.methods import Table
 from amqpspec.model.protocol.patterns import Anything, Pattern
 
@@ -119,12 +120,12 @@ def start_arguments(dialect: Dialect, version: tuple[int, int]) -> Table:
     """connection.start; 0-8 knows no capabilities."""
     capabilities = required_of(dialect) if version == (0, 9) else ()
     keys = _PROPERTIES if dialect.extensions else _PROPERTIES_OF_THE_TEXT
-    mechanisms = dialect.mechanisms[:2]
+    mechanisms = [each for each in dialect.mechanisms if each != ANONYMOUS]  # an operator may not want that one
     return {
         "version_major": version[0],
         "version_minor": version[1],
         "server_properties": Keys(keys, capabilities),
-        "mechanisms": Words(mechanisms if dialect.extensions else (), " ".join(mechanisms)),
+        "mechanisms": Words(tuple(mechanisms) if dialect.extensions else (), " ".join(dialect.mechanisms)),
         "locales": Words(("en_US",) if dialect.extensions else (), "en_US"),
     }
 

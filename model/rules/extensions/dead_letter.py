@@ -11,8 +11,8 @@ Requirements:
   delivery_limit (quorum). [rabbit_dead_letter; RabbitMQ Java client test DeadLetterExchange]
 * DLX-002: x-death entry. x-death is an array of tables
   {count,reason,queue,time,exchange,routing-keys[,original-expiration]}, newest first, merged by (queue,reason). Field
-  order is not fixed across versions. In rabbitmq-3: broken up to 3.12: each further death turns the order of the
-  earlier ones: third, first, second. [mc_amqpl]
+  order is not fixed across versions. The count is a long-long-int (l), the time a time stamp (T). In rabbitmq-3: broken
+  up to 3.12: each further death turns the order of the earlier ones: third, first, second. [mc_amqpl]
 * DLX-003: x-first-death-* and x-last-death-*. x-first-death-{exchange,queue,reason} always; x-last-death-* from 4.0
   (3.13). In rabbitmq-3: first only. In rabbitmq-4.0: first and last. In rabbitmq-4.3: first and last. [mc]
 * DLX-004: Client-supplied x-death. 3.10 increments the count when a message is REPUBLISHED with its x-death header; 4.x

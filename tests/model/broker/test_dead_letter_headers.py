@@ -14,6 +14,7 @@ from amqpspec.model.broker.dead_letter_headers import as_seen, chosen, in_a_cycl
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.protocol.field_types import Int64
 from amqpspec.model.protocol.methods import Content, Method, event_of
 from amqpspec.model.protocol.patterns import AnyMoment
 from amqpspec.model.rules.inputs import process
@@ -246,7 +247,7 @@ def test_a_limit_that_is_no_number_is_the_usual_one() -> None:
         ({"x-last-death-queue": None}, {}, "DLX-003"),
         ({}, {"routing_key": "q"}, "DLX-005"),
         ({}, {"exchange": "amq.direct"}, "DLX-005"),
-        ({"x-delivery-count": 2}, {}, "QUORUM-001"),
+        ({"x-delivery-count": Int64(2)}, {}, "QUORUM-001"),
     ],
 )
 def test_who_is_to_blame(told: dict[str, Any], arguments: dict[str, Any], requirement: str) -> None:
@@ -263,8 +264,8 @@ def test_who_is_to_blame_for_an_entry(key: str, value: Any, requirement: str) ->
     ("told", "requirement"),
     [
         ({"x-acquired-count": None}, "QUORUM-001"),
-        ({"x-acquired-count": 2}, "QUORUM-001"),
-        ({"x-delivery-count": 1}, "QUORUM-002"),
+        ({"x-acquired-count": Int64(2)}, "QUORUM-001"),
+        ({"x-delivery-count": Int64(1)}, "QUORUM-002"),
     ],
 )
 def test_who_is_to_blame_for_a_count(told: dict[str, Any], requirement: str) -> None:

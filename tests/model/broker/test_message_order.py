@@ -13,6 +13,7 @@ from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.protocol.field_types import Int64
 from tests.model.judging.test_acceptor import Conversation
 
 CLASSIC = "a.1 queue.declare q durable"
@@ -300,7 +301,7 @@ def test_of_what_a_transaction_publishes_and_gives_back_either_is_the_first_in_a
     talk = Conversation(dialect).send(f"{QUORUM}{limit}")
     talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
     talk.send("a.1 basic.publish q body=m1").rest().send("b.1 tx.select").see("b.1", "tx.select-ok")
-    counted = {"x-delivery-count": 0} if dialect == "rabbitmq-3" else {}
+    counted = {"x-delivery-count": Int64(0)} if dialect == "rabbitmq-3" else {}
     talk.send("b.1 basic.get q").see(
         "b.1", "basic.get-ok", "m1", properties={"headers": counted} if counted else {},
         delivery_tag=1, exchange="", routing_key="q", message_count=0,
@@ -310,7 +311,7 @@ def test_of_what_a_transaction_publishes_and_gives_back_either_is_the_first_in_a
     talk.see("a.1", "queue.declare-ok", queue="q", message_count=2, consumer_count=0).rest()
     talk.send("a.1 basic.get q")
     for body, properties, redelivered in (
-        ("m1", {"headers": {"x-delivery-count": 1}}, True),
+        ("m1", {"headers": {"x-delivery-count": Int64(1)}}, True),
         ("m2", {"headers": counted} if counted else {}, False),
     ):
         either = talk.fork().see(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from amqpspec.model.defects.changed_properties import as_number
+from amqpspec.model.protocol.field_types import Int64
 from tests.model.judging.test_acceptor import Conversation, declared
 
 pytestmark = pytest.mark.known_defects
@@ -39,11 +40,11 @@ def test_an_expiration_is_to_come_back_as_it_was(kind: str, dialect: str, told: 
     if kind == "stream":
         talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok").send("a.1 basic.consume q tag=t x-stream-offset=first")
         talk.see("a.1", "basic.consume-ok", consumer_tag="t")
-        properties |= {"headers": {"x-stream-offset": 0}, "delivery_mode": 1}
+        properties |= {"headers": {"x-stream-offset": Int64(0)}, "delivery_mode": 1}
         talk.see("a.1", "basic.deliver", "m1", consumer_tag="t", properties=properties, **where)
     else:
         if kind == "quorum" and dialect == "rabbitmq-3":
-            properties["headers"] = {"x-delivery-count": 0}
+            properties["headers"] = {"x-delivery-count": Int64(0)}
         talk.send("a.1 basic.get q").see("a.1", "basic.get-ok", "m1", message_count=0, properties=properties, **where)
     assert named(talk) == names
 
@@ -67,7 +68,7 @@ def test_what_is_no_number_stays() -> None:
 
 
 def death(queue: str) -> dict[str, Any]:
-    told = {"reason": "rejected", "queue": queue, "count": 1, "exchange": "", "routing-keys": [queue]}
+    told = {"reason": "rejected", "queue": queue, "count": Int64(1), "exchange": "", "routing-keys": [queue]}
     return {**told, "time": DIED[queue]}
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from amqpspec.model.protocol.field_types import Int64
 from tests.model.broker.test_dispatch import QUORUM, SINGLE, consume, conversation
 from tests.model.judging.test_acceptor import Conversation
 
@@ -27,7 +28,7 @@ def test_the_next_one_after_one_that_ended_while_it_was_quiescing(dialect: str) 
     talk.send("c.1 basic.publish q body=m1").deliver("a.1", 1, "m1", consumer="low").rest()
     talk = consume(consume(talk, "b.1", "high", "x-priority=1"), "d.1", "third", "x-priority=-1")
     talk.send("a.1 channel.close").see("a.1", "channel.close-ok")
-    counts = {"x-delivery-count": 1, **({"x-acquired-count": 1} if dialect == "rabbitmq-4.3" else {})}
+    counts = {"x-delivery-count": Int64(1), **({"x-acquired-count": Int64(1)} if dialect == "rabbitmq-4.3" else {})}
     talk.see(
         "b.1", "basic.deliver", "m1", properties={"headers": counts},
         consumer_tag="high", delivery_tag=1, redelivered=True, exchange="", routing_key="q",

@@ -11,6 +11,7 @@ import pytest
 from amqpspec.model.defects.known_defects import WINDOWS
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.judging.windows import Window
+from amqpspec.model.protocol.field_types import Int64
 from amqpspec.model.protocol.methods import Content, event_of
 from tests.model.defects.lawful_answers import Answered
 from tests.model.rules.operator.test_operator import FORCED, Talk, in_a_vhost
@@ -136,7 +137,7 @@ WAYS: dict[str, Way] = {
     "stream-serves-before-consume-ok": Way(
         [STREAM, *publish("m0", queue="s"), "a.1 basic.qos 5"],
         ["a.1 basic.consume s tag=t", "a.1 basic.consume s tag=u x-stream-offset=first"],
-        delivered("a.1", 1, "m0", "u", queue="s", properties={"headers": {"x-stream-offset": 0}}),
+        delivered("a.1", 1, "m0", "u", queue="s", properties={"headers": {"x-stream-offset": Int64(0)}}),
         instead=["a.1 basic.consume s tag=u x-stream-offset=first"],
     ),
     "longer-body-unnoticed": Way(
@@ -252,7 +253,7 @@ WAYS: dict[str, Way] = {
     # ---------------------------------------------------------------------------------------------- the others
     "stream-serves-chunks": Way(
         [STREAM, "a.1 basic.qos 1"], ["c.1 basic.publish s body=m0 &", "c.1 basic.publish s body=m1"],
-        delivered("a.1", 2, "m1", queue="s", properties={"headers": {"x-stream-offset": 1}}),
+        delivered("a.1", 2, "m1", queue="s", properties={"headers": {"x-stream-offset": Int64(1)}}),
         then=["a.1 basic.consume s tag=t x-stream-offset=first", "a.1 basic.qos 1"],
     ),
     "stream-refuses-rejection": Way(

@@ -14,6 +14,7 @@ from amqpspec.model.judging.acceptor import DEFAULT_BOUND
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.model.promises.versions import RABBITMQ
+from amqpspec.model.protocol.field_types import Int64
 from amqpspec.model.protocol.methods import Content, Method, event_of
 from tests.handshakes import opening
 
@@ -607,7 +608,7 @@ def test_the_first_delivery_tells_the_tag_of_who_is_served_before_its_consume_ok
     talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
     talk.send("b.1 basic.publish q body=m1", "a.1 basic.consume q x-stream-offset=first")
     chosen = "amq.ctag-0123456789"
-    content = {"headers": {"x-stream-offset": 0}, "delivery_mode": 1}
+    content = {"headers": {"x-stream-offset": Int64(0)}, "delivery_mode": 1}
     for tag, number in (("t", 1), (chosen, 2)):
         about = {"consumer_tag": tag, "delivery_tag": number, "redelivered": False, "exchange": "", "routing_key": "q"}
         talk.see("a.1", "basic.deliver", "m1", properties=content, **about)

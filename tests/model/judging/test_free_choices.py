@@ -15,6 +15,7 @@ from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.differences_of_choices import ARGUMENTS, CHOICES
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.field_types import Int64
 from amqpspec.model.protocol.methods import event_of
 from tests.handshakes import opening
 from tests.model.judging.test_acceptor import Conversation, declared
@@ -153,10 +154,10 @@ def test_nobody_says_whether_1_is_1_0_to_a_headers_exchange(dialect: str, equal:
 @pytest.mark.parametrize(
     ("dialect", "properties", "is_right"),
     [
-        ("rabbitmq-3", {"headers": {"x-delivery-count": 0}}, True),
+        ("rabbitmq-3", {"headers": {"x-delivery-count": Int64(0)}}, True),
         ("rabbitmq-3", {}, True),
-        ("rabbitmq-3", {"headers": {"x-delivery-count": 1}}, False),
-        ("rabbitmq-4.0", {"headers": {"x-delivery-count": 0}}, False),
+        ("rabbitmq-3", {"headers": {"x-delivery-count": Int64(1)}}, False),
+        ("rabbitmq-4.0", {"headers": {"x-delivery-count": Int64(0)}}, False),
         ("rabbitmq-4.0", {}, True),
     ],
 )
@@ -178,7 +179,7 @@ def test_a_stream_may_name_the_delivery_mode_that_no_mode_means(
     talk = declared("stream", dialect).send(f"a.1 basic.publish q body=m1 {published}").rest()
     talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok").send("a.1 basic.consume q tag=t x-stream-offset=first")
     talk.see("a.1", "basic.consume-ok", consumer_tag="t")
-    properties: dict[str, Any] = {"headers": {"x-stream-offset": 0}}
+    properties: dict[str, Any] = {"headers": {"x-stream-offset": Int64(0)}}
     if seen is not None:
         properties["delivery_mode"] = seen
     arguments: dict[str, Any] = {"redelivered": False, "exchange": "", "routing_key": "q", "consumer_tag": "t"}

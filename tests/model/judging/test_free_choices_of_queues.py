@@ -10,6 +10,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.judging.alternatives import alternatives_to
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.field_types import Int64
 from amqpspec.model.protocol.methods import event_of
 from amqpspec.model.rules.inputs import process
 from tests.model.judging.test_acceptor import Conversation, declared
@@ -67,7 +68,7 @@ def test_a_limit_of_minus_one_is_none_from_4_0_on_and_nobody_says_what_it_was(
     talk.send("a.1 basic.publish q body=m1").rest().send("a.1 basic.get q")
     arguments = got(1, 0)
     if dialect == "rabbitmq-3":
-        arguments["properties"] = {"headers": {"x-delivery-count": 0}}
+        arguments["properties"] = {"headers": {"x-delivery-count": Int64(0)}}
     talk.see("a.1", "basic.get-ok", "m1", **arguments).rest()
     talk.send("a.1 basic.reject 1 requeue").rest().send("a.1 basic.get q")
     if is_gone:
@@ -75,7 +76,7 @@ def test_a_limit_of_minus_one_is_none_from_4_0_on_and_nobody_says_what_it_was(
         talk.see("a.1", "queue.declare-ok", **MADE)
         talk.acceptor.overdue()
     else:
-        again = {**got(2, 0, redelivered=True), "properties": {"headers": {"x-delivery-count": 1}}}
+        again = {**got(2, 0, redelivered=True), "properties": {"headers": {"x-delivery-count": Int64(1)}}}
         talk.see("a.1", "basic.get-ok", "m1", **again)
     assert is_right(talk) is (may_be_gone or not is_gone)
 
@@ -148,7 +149,7 @@ def committing(dialect: str, kind: str) -> Conversation:
 @pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
 def test_a_commit_to_a_queue_that_is_gone_is_done_or_broken(dialect: str, kind: str) -> None:
     broken = committing(dialect, kind)
-    text = "RESOURCE_ERROR - failed to deliver message: {not_found,{resource,<<\"/\">>,queue,<<\"q\">>}}"
+    text = 'RESOURCE_ERROR - failed to deliver message: {not_found,{resource,<<"/">>,queue,<<"q">>}}'
     broken.see("a", "connection.close", reply_code=506, reply_text=text, class_id=90, method_id=20)
     assert is_right(broken)
     assert is_right(committing(dialect, kind).see("a.1", "tx.commit-ok"))
@@ -167,7 +168,7 @@ def lost(dialect: str) -> Conversation:
     talk.deliver("a.1", 3, "m3", consumer="c").rest()
     for number in (4, 5):
         talk.send(f"b.1 basic.publish q body=m{number}").rest().send("a.1 basic.get q")
-        headers = {"headers": {"x-delivery-count": 0}} if dialect == "rabbitmq-3" else {}
+        headers = {"headers": {"x-delivery-count": Int64(0)}} if dialect == "rabbitmq-3" else {}
         talk.see("a.1", "basic.get-ok", f"m{number}", **{**got(number, 0), "properties": headers}).rest()
     talk.send("a.1 channel.close").see("a.1", "channel.close-ok").rest().send("b.1 queue.declare q passive")
     return talk.see("b.1", "queue.declare-ok", queue="q", message_count=5, consumer_count=0).rest()
@@ -183,9 +184,9 @@ def test_what_several_consumers_of_a_channel_held_comes_back_in_any_order(
 ) -> None:
     """But what one of them held in the order in which it was handed it."""
     talk = lost(dialect)
-    headers: dict[str, Any] = {"x-delivery-count": 1}
+    headers: dict[str, Any] = {"x-delivery-count": Int64(1)}
     if dialect == "rabbitmq-4.3":
-        headers["x-acquired-count"] = 1
+        headers["x-acquired-count"] = Int64(1)
     for tag, number in enumerate(order, 1):
         talk.send("b.1 basic.get q")
         arguments = {**got(tag, 5 - tag, redelivered=True), "properties": {"headers": headers}}

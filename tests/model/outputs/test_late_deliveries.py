@@ -8,6 +8,7 @@ import pytest
 
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import RABBITMQ
+from amqpspec.model.protocol.field_types import Int64
 from tests.model.judging.test_acceptor import ANOTHER, Conversation, declared
 
 
@@ -115,11 +116,11 @@ def ending_with_a_letter(dialect: str, *ending: str) -> Conversation:
 
 def letter(count: int) -> dict[str, object]:
     death = {
-        "reason": "maxlen", "queue": "q", "count": 1, "exchange": "", "routing-keys": ["q"],
+        "reason": "maxlen", "queue": "q", "count": Int64(1), "exchange": "", "routing-keys": ["q"],
         "time": datetime(2026, 1, 1, tzinfo=UTC),
     }  # fmt: skip
     told = {f"x-{which}-death-{name}": death[name] for which in ("first", "last") for name in _TOLD}
-    return {"headers": {"x-death": [death], **told, **({"x-delivery-count": count} if count else {})}}
+    return {"headers": {"x-death": [death], **told, **({"x-delivery-count": Int64(count)} if count else {})}}
 
 
 _TOLD = ("reason", "queue", "exchange")

@@ -12,6 +12,7 @@ from amqpspec.model.protocol.field_types import (
     Float32,
     Int8,
     Int64,
+    Retyped,
     SpecifiedInt64,
     UInt16,
     retyped,
@@ -49,9 +50,14 @@ def test_same_field(one: Any, other: Any, same: bool) -> None:
 
 
 def test_a_header_of_another_type_is_named() -> None:
-    assert retyped({"a": 1, "b": [True]}, {"a": 1, "b": [1]}) == "b"
-    assert retyped({"a": 1}, {"a": 2}) == "", "another value is another matter"
-    assert retyped({"a": 1}, None) == retyped(None, {"a": 1}) == ""
+    assert retyped({"a": 1, "b": True}, {"a": 1, "b": 1}) == Retyped("b", "b", True)
+    assert retyped({"a": 1}, {"a": 2}) is None, "another value is another matter"
+    assert retyped({"a": 1}, None) is retyped(None, {"a": 1}) is None
+
+
+def test_where_in_a_header_the_other_type_is() -> None:
+    count = Int64(1)
+    assert retyped({"b": [2, {"k": "v", "n": count}]}, {"b": [2, {"k": "v", "n": 1}]}) == Retyped("b", "b[1].n", count)
 
 
 def test_a_float_of_32_bits_is_rounded_and_has_its_bounds() -> None:

@@ -29,6 +29,12 @@ def test_the_right_credentials_are_masked(respond: object, mechanism: str) -> No
     assert recorded(respond(OURS), mechanism=mechanism) == MASK
 
 
+@pytest.mark.parametrize("response", ["", "trace@example.org"])
+def test_anonymous_means_the_default_login(response: str) -> None:
+    assert recorded(response, DEFAULT, "ANONYMOUS") == MASK
+    assert recorded(response, mechanism="ANONYMOUS") == response
+
+
 def test_others_are_recorded_as_they_are() -> None:
     assert recorded("\0anna\0wrong") == "\0anna\0wrong"
     assert recorded("\0nobody\0guest", DEFAULT) == "\0nobody\0guest"

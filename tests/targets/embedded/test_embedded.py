@@ -20,7 +20,7 @@ import amqpspec.targets.embedded.responder as embedded_responder
 from amqpspec.model.broker.queues import Message
 from amqpspec.model.promises.dialects import DIALECTS, dialect_of
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
-from amqpspec.model.protocol.methods import MASK, Content, Method, TraceEvent, event_of
+from amqpspec.model.protocol.methods import MASK, OPERATOR, Content, Method, OperatorAction, TraceEvent, event_of
 from amqpspec.model.rules.table import RULES
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker, EmbeddedBrokerFailure
@@ -134,7 +134,7 @@ class TestOpening:
             client.write(PROTOCOL_HEADER)
             start = client.expect("connection.start").arguments
         assert (start["version_major"], start["version_minor"], start["locales"]) == (0, 9, "en_US")
-        assert set(start["mechanisms"].split()) == set(DIALECTS[name].mechanisms[:2])
+        assert set(start["mechanisms"].split()) == set(DIALECTS[name].mechanisms)
         properties = start["server_properties"]
         assert properties["product"] == "amqpspec"
         assert set(properties) >= {"version", "platform", "capabilities", "copyright", "information"}
@@ -198,6 +198,32 @@ class TestOpening:
     def test_an_unknown_mechanism_ends_the_connection(self, raw: RawClient) -> None:
         raw.log_in("", "GSSAPI")
         assert raw.next() is None
+
+    @pytest.mark.parametrize("response", ["", "trace@example.org", "\0guest\0wrong"])
+    def test_anonymous_is_guest(self, raw: RawClient, response: str) -> None:
+        raw.log_in(response, "ANONYMOUS")
+        raw.tune()
+        raw.send("connection.open", virtual_host="/")
+        raw.expect("connection.open-ok")
+        raw.send("channel.open", 1)
+        raw.expect("channel.open-ok")
+        raw.send("basic.publish", 1, Content({"user_id": "somebody"}, b""), routing_key="q")
+        text = raw.expect("channel.close").arguments["reply_text"]
+        assert text == "PRECONDITION_FAILED - user_id property set to 'somebody' but authenticated user was 'guest'"
+
+    @pytest.mark.parametrize(("password", "reply"), [("guest", "connection.tune"), ("other", "connection.close")])
+    def test_anonymous_needs_a_guest_with_its_password(self, password: str, reply: str) -> None:
+        """Also where the broker's own user is another one."""
+        with EmbeddedBroker(user="app", password="secret") as broker:
+            with RawClient(broker.address) as client:
+                client.log_in("", "ANONYMOUS")
+                refusal = client.expect("connection.close").arguments
+            assert refusal["reply_code"] == 403 and "authentication mechanism ANONYMOUS" in refusal["reply_text"]
+            guest = {"user": "guest", "password": password}
+            broker.give(OperatorAction(OPERATOR, 0, "operator.add-user", guest, sent=True))
+            with RawClient(broker.address) as client:
+                client.log_in("", "ANONYMOUS")
+                client.expect(reply)
 
     @pytest.mark.parametrize("limits", [{"channel_max": 2048}, {"channel_max": 0}, {"frame_max": 131_073}])
     def test_limits_above_the_offer_end_the_connection(self, raw: RawClient, limits: dict[str, int]) -> None:

@@ -307,6 +307,43 @@ LINES: dict[str, str] = {
         a.1 basic.nack 2
         a.1 basic.get q
     """,
+    "delivery-count-short": """
+        a.1 queue.declare q durable x-queue-type=quorum
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.reject 1 requeue
+        a.1 basic.get q
+    """,
+    "acquired-count-short": """
+        a.1 queue.declare q durable x-queue-type=quorum
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.nack 1 requeue
+        a.1 basic.get q
+    """,
+    "stream-offset-short": """
+        a.1 queue.declare s durable x-queue-type=stream
+        b.1 confirm.select
+        b.1 basic.publish s body=m0
+        a.1 basic.qos 1
+        a.1 basic.consume s tag=t x-stream-offset=first
+    """,
+    "death-count-short": """
+        a.1 queue.declare d
+        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=d
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.nack 1
+        a.1 basic.get d
+    """,
+    "death-time-a-number": """
+        a.1 queue.declare d
+        a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=d
+        a.1 basic.publish q body=m
+        a.1 basic.get q
+        a.1 basic.nack 1
+        a.1 basic.get d
+    """,
     "dead-letter-keeps-its-key": """
         a.1 queue.declare d
         a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=d
@@ -444,6 +481,7 @@ LINES: dict[str, str] = {
     """,
     # ------------------------------------------------------------------------------------------ protocol
     "any-login-accepted": "a connection.open password=wrong",
+    "anonymous-refused": "a connection.open mechanism=ANONYMOUS",
     "any-virtual-host-opened": "a connection.open nowhere",
     "tune-ok-not-checked": "a connection.open frame-max=200000",
     "capability-missing": "a.1 channel.open",

@@ -6,6 +6,7 @@ import pytest
 
 from amqpspec.model.broker.internal_events import ConnectionTeardown
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.field_types import Int64
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method
 from amqpspec.model.rules.inputs import process
 from tests.model.judging.test_acceptor import Conversation, declared
@@ -55,7 +56,7 @@ def test_who_is_not_told_of_the_end_of_a_queue_may_be_handed_what_was_under_way(
     talk.see("a.1", "queue.delete-ok", message_count=0)
 
     def handed(talk: Conversation, tag: int) -> Conversation:
-        in_stream = {"headers": {"x-stream-offset": tag - 1}, "delivery_mode": 1}
+        in_stream = {"headers": {"x-stream-offset": Int64(tag - 1)}, "delivery_mode": 1}
         return talk.see(
             "b.1", "basic.deliver", f"m{tag}", properties=in_stream if kind == "stream" else {},
             consumer_tag="t", delivery_tag=tag, redelivered=False, exchange="", routing_key="q",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from amqpspec.model.protocol.field_types import Int64
 from amqpspec.model.protocol.methods import Table
 from tests.model.timed_client import QUORUM, Timed
 
@@ -62,8 +63,8 @@ def test_what_times_out_on_a_channel_that_waits_for_the_answer_to_its_close_has_
             timed.deliver_with(2.12, number, {"headers": counted}, body, tag="d", on="b")
         return [failure.requirement for failure in timed.rest().acceptor.failures]
 
-    failed: Table = {"x-delivery-count": 1, "x-acquired-count": 1}
-    timed_out: Table = {"x-acquired-count": 1}
+    failed: Table = {"x-delivery-count": Int64(1), "x-acquired-count": Int64(1)}
+    timed_out: Table = {"x-acquired-count": Int64(1)}
     assert taken_over(SECOND, failed) == taken_over(SECOND, timed_out) == []
     assert taken_over("x-consumer-timeout=30000", failed) == []
     assert taken_over("x-consumer-timeout=30000", timed_out) == ["QUORUM-002"]

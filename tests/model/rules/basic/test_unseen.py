@@ -8,6 +8,7 @@ import pytest
 
 from amqpspec.model.broker.internal_events import DeliveryLimitExcess
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.field_types import Int64
 from amqpspec.model.rules.basic.unseen import drop_over_limit
 from tests.model.judging.test_acceptor import Conversation
 
@@ -101,7 +102,7 @@ def closing(first: str, second: str) -> Conversation:
 
 def handed_on(talk: Conversation, tag: int, body: str, times: int = 1) -> Conversation:
     """It has been delivered before, so many times."""
-    properties = {"headers": {"x-delivery-count": times, "x-acquired-count": times}}
+    properties = {"headers": {"x-delivery-count": Int64(times), "x-acquired-count": Int64(times)}}
     return talk.see(
         "b.1", "basic.deliver", body,
         consumer_tag="u", delivery_tag=tag, redelivered=True, exchange="", routing_key="q", properties=properties,
@@ -177,7 +178,7 @@ def test_who_becomes_active_where_nobody_was_may_end_before_anybody_sees_it(
 ) -> None:
     talk = end().see(
         "b.1", "basic.deliver", "m1", consumer_tag="u", delivery_tag=1, redelivered=True, exchange="", routing_key="q",
-        properties={"headers": {"x-delivery-count": times}},
+        properties={"headers": {"x-delivery-count": Int64(times)}},
     )  # fmt: skip
     defects = [failure.defect for failure in talk.rest().acceptor.failures]
     assert defects == ["return-activates-nobody"]

@@ -9,6 +9,7 @@ from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.field_types import Int64
 from amqpspec.model.protocol.methods import Content, Method, Table, event_of
 from tests.handshakes import opening
 from tests.model.judging.test_acceptor import Conversation, declared
@@ -100,7 +101,7 @@ def test_what_another_channel_held_may_go_round_by_the_one_with_the_error(failur
     talk.see("a", "connection.close", reply_code=540, reply_text=text, class_id=60, method_id=10)
     talk.send("a connection.close-ok").see("a", "socket.closed").rest()
     talk.send("b.1 basic.get q")
-    headers = {"x-delivery-count": failures, "x-acquired-count": failures}
+    headers = {"x-delivery-count": Int64(failures), "x-acquired-count": Int64(failures)}
     about = {"delivery_tag": 1, "redelivered": True, "exchange": "", "routing_key": "q", "message_count": 0}
     talk.see("b.1", "basic.get-ok", "m1", properties={"headers": headers}, **about).rest()
     assert talk.acceptor.failures == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from amqpspec.model.protocol.field_types import Int64
 from tests.model.judging.test_acceptor import declared
 
 
@@ -18,7 +19,7 @@ def test_what_a_queue_had_the_channel_say_may_be_read_behind_what_shows_its_end(
     talk.send("b.1 basic.publish q body=m1").deliver("a.2", 1, "m1").rest()
     talk.send("c.1 basic.consume q tag=u").see("c.1", "basic.consume-ok", consumer_tag="u").rest()
     talk.send("a.2 basic.consume q tag=v &", "a.2 basic.consume q tag=w exclusive")
-    headers = {"headers": {"x-delivery-count": 1, "x-acquired-count": 1}}
+    headers = {"headers": {"x-delivery-count": Int64(1), "x-acquired-count": Int64(1)}}
     talk.see(
         "c.1", "basic.deliver", "m1", properties=headers,
         consumer_tag="u", delivery_tag=1, redelivered=True, exchange="", routing_key="q",

@@ -210,10 +210,25 @@ def test_a_mechanism_that_was_not_offered(mechanism: str) -> None:
 def test_only_what_this_broker_offers_counts() -> None:
     talk = Talk().see("connection.start", **{**start(), "mechanisms": "PLAIN AMQPLAIN"})
     talk.say("connection.start-ok", **{**GUEST, "mechanism": "ANONYMOUS"}).ends_silently("CONN-007")
-    offered = Talk().see("connection.start", **{**start(), "mechanisms": "PLAIN AMQPLAIN ANONYMOUS"})
-    assert offered.say("connection.start-ok", **{**GUEST, "mechanism": "ANONYMOUS", "response": ""}).owed == [
-        "connection.tune"
-    ]
+
+
+def anonymous(response: str, **properties: Any) -> Talk:
+    talk = Talk(steps=START_OK)
+    return talk.say("connection.start-ok", **{**GUEST, **properties, "mechanism": "ANONYMOUS", "response": response})
+
+
+def test_who_is_anonymous_is_let_in_as_the_user_for_it() -> None:
+    talk = anonymous(MASK)
+    assert talk.owed == ["connection.tune"]
+    assert talk.see("socket.closed").failure.requirement == "CONN-031"
+
+
+def test_whether_there_is_a_user_for_the_anonymous_nobody_knows() -> None:
+    assert anonymous("").owed == []
+    assert anonymous("").see("connection.tune", **TUNE_OFFER).state is ConnectionState.TUNING
+    ended = anonymous("").see("socket.closed")
+    closed = anonymous("", client_properties=TELLS).see("connection.close", **REFUSED_LOGIN, class_id=0, method_id=0)
+    assert ended.acceptor.failures == closed.acceptor.failures == []
 
 
 @pytest.mark.parametrize("properties", [{}, TELLS], ids=["without", "with capability"])

@@ -9,6 +9,7 @@ import pytest
 
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import RABBITMQ
+from amqpspec.model.protocol.field_types import Int64
 from tests.model.judging.test_acceptor import ANOTHER, Conversation
 
 VERSIONS = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3")
@@ -39,7 +40,7 @@ class Reading(Conversation):
         return self.see("a.1", "basic.consume-ok", consumer_tag=tag)
 
     def read(self, tag: int, offset: int, consumer: str = "t", **wrong: Any) -> Self:
-        headers = {"x-stream-offset": wrong.pop("named", offset)}
+        headers = {"x-stream-offset": Int64(wrong.pop("named", offset))}
         properties: dict[str, Any] = {"headers": headers, **({"delivery_mode": 1} if self.names_mode else {})}
         return self.see(
             "a.1", "basic.deliver", f"m{offset}", consumer_tag=consumer, delivery_tag=tag,
