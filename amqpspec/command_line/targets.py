@@ -21,6 +21,9 @@ from amqpspec.model.promises.dialects import dialect_named, dialect_of, is_known
 from amqpspec.model.promises.dialects.settled import with_choices
 from amqpspec.model.promises.text_means import MEANS
 from amqpspec.reports.text import visible
+from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.drivers.carriers import carrier_of
+from amqpspec.targets.drivers.library import DISTRIBUTIONS, Library, library_named
 from amqpspec.targets.brokers.resolve import (
     RunningBroker,
     dialect_said_by,
@@ -33,6 +36,8 @@ from amqpspec.targets.brokers.resolve import (
 
 #: What a broker is looked at by.
 NAMES_OF_MEANS = tuple(each.name for each in MEANS)
+#: The driver that is the suite's own client.
+WIRE = "wire"
 #: Characters of a product's name or version that are shown.
 _LONGEST_NAME = 100
 
@@ -54,8 +59,7 @@ class StartedTarget:
         """`apart`: the embedded broker has a process of its own. Raises `UsageError`."""
         if options.mode != "lockstep":
             raise UsageError(f"--mode {options.mode} is not available in this version; lockstep is")
-        if options.driver != "wire":
-            raise UsageError(f"--driver {options.driver} is not available in this version; wire is")
+        self._library = library_of(options.driver)
         self._options = options
         self._apart = apart
         self._asked = dialect_named(options.dialect) if options.dialect else None
@@ -146,16 +150,31 @@ class StartedTarget:
         product = _shown(properties.get("product", "unknown"))
         version = _shown(properties.get("version", "unknown"))
         label = options.target if "://" not in options.target else str(address)
+        if self._library is not None:
+            label += f" through {self._library}"
         return TargetUnderTest(
             address,
             TargetDescription(label, product, version, dialect.name),
             options.deadline,
             operator_of(broker),
             advertised(properties),
+            driver=WireClient if self._library is None else carrier_of(self._library.driver),
+            library=self._library,
             channel_max=limits.channel_max,
             frame_max=limits.frame_max,
             login_time=took,
         )
+
+
+def library_of(driver: str) -> Library | None:
+    """The client library of `--driver`; None: the suite's own client. Raises `UsageError` where it is not installed."""
+    if driver == WIRE:
+        return None
+    library = library_named(driver)
+    if library is None:
+        needs = DISTRIBUTIONS[driver]
+        raise UsageError(f"--driver {driver} needs {needs}, which is not installed: pip install 'amqpspec[drivers]'")
+    return library
 
 
 def _shown(said: object) -> str:
