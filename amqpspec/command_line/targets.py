@@ -21,9 +21,6 @@ from amqpspec.model.promises.dialects import dialect_named, dialect_of, is_known
 from amqpspec.model.promises.dialects.settled import with_choices
 from amqpspec.model.promises.text_means import MEANS
 from amqpspec.reports.text import visible
-from amqpspec.targets.client.wire import WireClient
-from amqpspec.targets.drivers.carriers import carrier_of
-from amqpspec.targets.drivers.library import DISTRIBUTIONS, Library, library_named
 from amqpspec.targets.brokers.resolve import (
     RunningBroker,
     dialect_said_by,
@@ -33,6 +30,9 @@ from amqpspec.targets.brokers.resolve import (
     operator_of,
     running_broker,
 )
+from amqpspec.targets.client.wire import WireClient
+from amqpspec.targets.drivers.carriers import carrier_of
+from amqpspec.targets.drivers.library import DISTRIBUTIONS, Library, library_named
 
 #: What a broker is looked at by.
 NAMES_OF_MEANS = tuple(each.name for each in MEANS)
@@ -170,6 +170,8 @@ def library_of(driver: str) -> Library | None:
     """The client library of `--driver`; None: the suite's own client. Raises `UsageError` where it is not installed."""
     if driver == WIRE:
         return None
+    if driver not in DISTRIBUTIONS:
+        raise UsageError(f"--driver {driver} is not available in this version; wire and pika are")
     library = library_named(driver)
     if library is None:
         needs = DISTRIBUTIONS[driver]

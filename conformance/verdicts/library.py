@@ -9,6 +9,7 @@ may give back what it has not shown, when a consumer is cancelled. Nothing that 
 * LIBRARY-RETURN: Each returned message is shown once.
 * LIBRARY-CANCEL: Each cancel by the broker is shown, and as what it is.
 * LIBRARY-CONFIRM: Each confirm is shown once, as what it is, and none that did not come.
+* LIBRARY-ANSWER: A function that waits for an answer comes back when that has come.
 * LIBRARY-CLOSE: A close that is shown has come.
 """
 
@@ -19,7 +20,7 @@ from collections.abc import Iterable, Mapping
 
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
-from amqpspec.targets.drivers.application import REFUSED, connection_of, is_of_application
+from amqpspec.targets.drivers.application import REFUSED, UNSENT, WAITS, connection_of, is_of_application
 
 #: What the frames that a library shows come under.
 _RULE_OF: Mapping[str, str] = {
@@ -28,6 +29,9 @@ _RULE_OF: Mapping[str, str] = {
     "basic.ack": "LIBRARY-CONFIRM", "basic.nack": "LIBRARY-CONFIRM",
     "channel.close": "LIBRARY-CLOSE", "connection.close": "LIBRARY-CLOSE",
 }  # fmt: skip
+#: What is shown in one order; else each method is a kind of its own.
+_KIND_OF = {"basic.get-ok": "basic.get", "basic.get-empty": "basic.get", "basic.nack": "basic.ack"}
+_IN_ANY_ORDER = ("LIBRARY-CONFIRM", "LIBRARY-CLOSE")
 #: What an application is told by the next thing that it does, if at all.
 _NOT_OWED = ("channel.close", "connection.close")
 #: What a library may send unasked, besides all of channel 0.
@@ -90,20 +94,29 @@ class _Channel:
     def __init__(self, judge: LibraryJudge) -> None:
         self._judge = judge
         self._asked: deque[TraceEvent] = deque()
-        #: what has come and was not shown yet, by its rule
+        #: what has come and was not shown yet, by its kind
         self._due: dict[str, deque[TraceEvent]] = {}
-        #: the last that was shown, by its rule
+        #: the last that was shown, by its kind
         self._last: dict[str, TraceEvent] = {}
         #: numbers of publishes that are not confirmed
         self._unconfirmed: dict[int, None] = {}
         self._published: int | None = None
+        #: what has come behind what it answers
+        self._answers: set[str] = set()
         #: consumers that were cancelled by the application
         self._leaving: set[object] = set()
+
+    def begin(self) -> None:
+        """It is opened again."""
+        self._published = None
+        self._unconfirmed.clear()
+        self._due.clear()
+        self._leaving.clear()
 
     def end(self) -> None:
         """What was not shown by now need not be."""
         self._asked.clear()
-        self._due = {rule: due for rule, due in self._due.items() if rule == "LIBRARY-CLOSE"}
+        self._due = {kind: due for kind, due in self._due.items() if kind in _NOT_OWED}
 
     def asks(self, event: TraceEvent) -> None:
         self._asked.append(event)
@@ -113,23 +126,26 @@ class _Channel:
             self._leaving.discard(event.arguments.get("consumer_tag"))
 
     def is_sent(self, event: TraceEvent) -> None:
-        if event.name == "confirm.select" and self._published is None:
+        self._answers.discard(f"{event.name}-ok")
+        if event.name == "channel.open":
+            self.begin()
+        elif event.name == "confirm.select" and self._published is None:
             self._published = 0
         elif event.name == "basic.publish" and self._published is not None:
             self._published += 1
             self._unconfirmed[self._published] = None
         elif event.name == "channel.close-ok":
             self.end()
-        wanted = next((each for each in self._asked if each.name == event.name), None)
+        alike = [each for each in self._asked if each.name == event.name]
+        wanted = next((each for each in alike if _is_as_asked(event, each)), alike[0] if alike else None)
         if wanted is None:
             self._is_sent_unasked(event)
             return
         self._asked.remove(wanted)
         self._judge.kept("LIBRARY-SENT")
-        for name, value in wanted.arguments.items():
-            if value and name in event.arguments and event.arguments[name] != value:
-                detail = f"{event.name} {name.replace('_', '-')}"
-                self._judge.fail("LIBRARY-SENT", Shape.WRONG_ARGUMENT, detail, event, [str(wanted)])
+        if not _is_as_asked(event, wanted):
+            detail = f"arguments of {event.name}"
+            self._judge.fail("LIBRARY-SENT", Shape.WRONG_ARGUMENT, detail, event, [str(wanted)])
 
     def _is_sent_unasked(self, event: TraceEvent) -> None:
         if not event.channel or event.name in _OWN:
@@ -142,7 +158,7 @@ class _Channel:
         """Is it a delivery that the application was not shown, and never will be?"""
         if event.name == "basic.ack" or event.arguments.get("requeue") is False:
             return False
-        due = self._due.get("LIBRARY-DELIVERY", deque())
+        due = self._due.get("basic.deliver", deque())
         for each in due:
             if each.arguments.get("delivery_tag") == event.arguments.get("delivery_tag"):
                 due.remove(each)
@@ -150,9 +166,12 @@ class _Channel:
         return False
 
     def comes(self, event: TraceEvent) -> None:
+        self._answers.add(event.name)
         if event.name in ("basic.ack", "basic.nack"):
             tag, multiple = int(event.arguments.get("delivery_tag", 0)), bool(event.arguments.get("multiple"))
-            for number in [each for each in self._unconfirmed if each == tag or (multiple and (each <= tag or not tag))]:
+            for number in [
+                each for each in self._unconfirmed if each == tag or (multiple and (each <= tag or not tag))
+            ]:
                 del self._unconfirmed[number]
                 self._is_due(_confirm(event, number))
         elif event.name in _RULE_OF:
@@ -161,50 +180,62 @@ class _Channel:
             self._is_due(event)
 
     def _is_due(self, event: TraceEvent) -> None:
-        self._due.setdefault(_RULE_OF[event.name], deque()).append(event)
+        self._due.setdefault(_KIND_OF.get(event.name, event.name), deque()).append(event)
 
     def is_shown(self, event: TraceEvent) -> None:
-        if event.name == REFUSED:
+        if event.name == WAITS:
+            if f"{event.arguments['method']}-ok" in self._answers:
+                detail = f"the end of {event.arguments['method']}, whose answer has come"
+                self._judge.fail("LIBRARY-ANSWER", Shape.MISSING, detail, None, ["a function that comes back"])
+            return
+        if event.name in (REFUSED, UNSENT):
             method = event.arguments["method"]
-            refused = next((each for each in reversed(self._asked) if each.name == method), None)
-            if refused is not None:
-                self._asked.remove(refused)
+            wanted = next((each for each in reversed(self._asked) if each.name == method), None)
+            if wanted is not None:
+                self._asked.remove(wanted)
+            if event.name == UNSENT:
+                allowed = f"{method} on the wire"
+                self._judge.fail("LIBRARY-SENT", Shape.MISSING, f"{method} that was asked for", None, [allowed])
             return
         rule = _RULE_OF.get(event.name)
         if rule is None:
             return
-        due = self._due.setdefault(rule, deque())
+        kind = _KIND_OF.get(event.name, event.name)
+        due = self._due.setdefault(kind, deque())
         found = next((each for each in due if _is_same(each, event)), None)
         if found is None:
-            last = self._last.get(rule)
+            last = self._last.get(kind)
             again = last is not None and _is_same(last, event)
             what = "shown twice" if again else "shown as it did not come"
             if not (again and rule == "LIBRARY-CLOSE"):  # each call on a closed channel may say so
                 self._judge.fail(rule, Shape.UNEXPECTED, f"{event.name} {what}", event, map(str, list(due)[:1]))
             return
-        if found is not due[0] and rule != "LIBRARY-CONFIRM" and not self._is_optional(due[0]):
+        if found is not due[0] and rule not in _IN_ANY_ORDER and not self._is_optional(due[0]):
             self._judge.fail(rule, Shape.UNEXPECTED, f"{event.name} shown out of order", event, [str(due[0])])
         else:
             self._judge.kept(rule)
         due.remove(found)
-        self._last[rule] = event
+        self._last[kind] = event
 
     def _is_optional(self, event: TraceEvent) -> bool:
         """A delivery to a consumer that its client has cancelled."""
         return event.name == "basic.deliver" and event.arguments.get("consumer_tag") in self._leaving
 
     def quiescent(self) -> None:
-        for event in self._asked:
-            if event.channel and event.name not in ("channel.close", "connection.close"):
-                allowed = f"{event.name} on the wire"
-                self._judge.fail("LIBRARY-SENT", Shape.MISSING, f"{event.name} that was asked for", None, [allowed])
-        self._asked.clear()
-        for rule, due in self._due.items():
+        for kind, due in self._due.items():
             for event in due:
-                if event.name not in _NOT_OWED and not self._is_optional(event):
-                    self._judge.fail(rule, Shape.MISSING, f"{event.name} that has come", None, [str(event)])
-            if rule != "LIBRARY-CLOSE":
+                if kind not in _NOT_OWED and not self._is_optional(event):
+                    self._judge.fail(
+                        _RULE_OF[event.name], Shape.MISSING, f"{event.name} that has come", None, [str(event)]
+                    )
+            if kind not in _NOT_OWED:
                 due.clear()
+
+
+def _is_as_asked(sent: TraceEvent, asked: TraceEvent) -> bool:
+    """An argument that was not given, or is empty, is for the library to choose."""
+    given = ((name, value) for name, value in asked.arguments.items() if value and name != "arguments")
+    return all(sent.arguments.get(name, value) == value for name, value in given)
 
 
 def _confirm(event: TraceEvent, number: int) -> TraceEvent:

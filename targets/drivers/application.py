@@ -12,6 +12,10 @@ from amqpspec.model.protocol.methods import Content, Method, Table
 _BEHIND = "/application"
 #: The library did not send the method that was asked for last on the channel, and said so. `method` and `reason`.
 REFUSED = "library.refused"
+#: It did not send it, and came back as if it had. `method`.
+UNSENT = "library.unsent"
+#: Its function does not come back. `method`.
+WAITS = "library.waits"
 
 
 def asked(connection: str, channel: int, method: str, arguments: Table, content: Content | None) -> Method:

@@ -22,16 +22,18 @@ from amqpspec.targets.client.handshake import recordable
 from amqpspec.targets.client.stream import connect
 from amqpspec.targets.client.waiting import awaited
 from amqpspec.targets.clock import Clock
-from amqpspec.targets.drivers.application import REFUSED, asked, is_of_application, shown
+from amqpspec.targets.drivers.application import REFUSED, UNSENT, WAITS, asked, is_of_application, shown
 from amqpspec.targets.drivers.library import LibraryClient, MakesClient
 from amqpspec.targets.drivers.tap import Tap
 
 #: Seconds for the TCP connection and the handshake.
 CONNECT_TIME = 10.0
+#: Seconds for a library to send what it was asked for: it may wait for the answer to something before.
+SEND_TIME = 5.0
 #: What a library answers by itself.
 _ANSWERS = frozenset({"channel.close-ok", "connection.close-ok"})
 #: What a library shows its application some time after it has come.
-_SHOWN_LATER = frozenset({"basic.deliver", "basic.return"})
+_SHOWN_LATER = frozenset({"basic.deliver", "basic.return", "basic.cancel"})
 
 
 @dataclass(slots=True)
@@ -43,10 +45,16 @@ class _Connection:
     #: of what is shown later: how much has come, and how much was shown; an end settles all
     come: Counter[str] = field(default_factory=Counter)
     seen: Counter[str] = field(default_factory=Counter)
+    #: of the library's functions, which have not come back yet
+    calls: list[tuple[TraceEvent, Future[None]]] = field(default_factory=list)
+    #: one of them takes so long that nobody waits for what is asked for behind it
+    is_held: bool = False
 
     @property
     def lacks(self) -> bool:
-        return any(self.seen[name] < many for name, many in self.come.items())
+        """Is something to be shown yet, or answered to the application?"""
+        is_under_way = any(not call.done() for _, call in self.calls)
+        return is_under_way or any(self.seen[name] < many for name, many in self.come.items())
 
 
 class LibraryCarrier:
@@ -80,7 +88,7 @@ class LibraryCarrier:
         moment = self._now()
         stream = connect(self._address, time.monotonic() + CONNECT_TIME, None)
         self._observe(SocketEvent(name, 0, "socket.open", {}, sent=True, time=moment))
-        tap = Tap(name, stream, self._tell, self._now, self._patience)
+        tap = Tap(name, stream, self._tell, self._wake, self._now, self._patience)
         place = replace(self._address, host="127.0.0.1", port=tap.port, tls=False)
         client = type(self).makes_client(place, partial(self._show, name))
         self._connections[name] = _Connection(tap, client)
@@ -145,16 +153,24 @@ class LibraryCarrier:
         self._observe(asked(event.connection, event.channel, event.name, event.arguments, event.content), self._now())
         before = self._count_sent(event)
         call = connection.client.call(event)
-        call.add_done_callback(self._wake)
-        deadline = time.monotonic() + self._patience
+        connection.calls = [each for each in connection.calls if not each[1].done()] + [(event, call)]
+        connection.is_held = connection.is_held and len(connection.calls) > 1
+        call.add_done_callback(lambda _: self._wake())
+
+        def is_sent() -> bool:
+            return self._count_sent(event) > before and not connection.tap.is_writing
+
         with self._news:
-            self._news.wait_for(
-                lambda: call.done() or self._count_sent(event) > before, max(deadline - time.monotonic(), 0)
-            )
+            patience = 0 if connection.is_held else min(self._patience, SEND_TIME)
+            connection.is_held = not self._news.wait_for(lambda: call.done() or is_sent(), patience)
         if call.done() and self._count_sent(event) <= before:
             connection.tap.look()
             error = call.exception()
-            if error is not None and self._count_sent(event) <= before:
+            if self._count_sent(event) > before:
+                pass
+            elif error is None:
+                self._show(event.connection, event.channel, UNSENT, {"method": event.name})
+            else:
                 reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
                 self._show(event.connection, event.channel, REFUSED, {"method": event.name, "reason": reason})
         self._hand_out()
@@ -170,14 +186,23 @@ class LibraryCarrier:
     def settle(self) -> None:
         """Wait until the applications were shown what has come."""
         with self._news:
-            if not self._news.wait_for(lambda: not any(map(self._lacks, self._connections.values())), self._shows_in):
-                for connection in self._connections.values():
-                    connection.seen = Counter(connection.come)  # it is not waited for again
+            self._news.wait_for(lambda: not any(map(self._lacks, self._connections.values())), self._shows_in)
+        for connection in self._connections.values():
+            if connection.lacks:
+                self._give_up(connection)
         self._hand_out()
+
+    def _give_up(self, connection: _Connection) -> None:
+        """What was not shown by now is not waited for again."""
+        connection.seen = Counter(connection.come)
+        for event, call in connection.calls:
+            if not call.done():
+                connection.is_held = True
+                self._show(event.connection, event.channel, WAITS, {"method": event.name})
 
     @staticmethod
     def _lacks(connection: _Connection) -> bool:
-        return connection.lacks and not connection.tap.is_over
+        return connection.lacks and not connection.is_held and not connection.tap.is_over
 
     def receive(self, timeout: float) -> TraceEvent | None:
         if self._handed:
@@ -234,7 +259,7 @@ class LibraryCarrier:
             self._told.append(event)
             self._news.notify_all()
 
-    def _wake(self, call: Future[None]) -> None:
+    def _wake(self) -> None:
         with self._news:
             self._news.notify_all()
 
@@ -251,5 +276,3 @@ class LibraryCarrier:
     def _observe(self, event: TraceEvent, moment: float | None = None) -> None:
         event.time = self._last_time = max(event.time if moment is None else moment, self._last_time)
         self._observer(recordable(event, self._address))
-
-

@@ -26,6 +26,8 @@ _ENDING = 5.0
 class PikaClient:
     """See `LibraryClient`."""
 
+    makes_channel: Callable[[int, BlockingChannel, Shows], PikaChannel]
+
     def __init__(self, address: Address, shows: Shows) -> None:
         self._address, self._shows = address, shows
         self._calls: deque[tuple[TraceEvent, Future[None]]] = deque()
@@ -116,7 +118,7 @@ class PikaClient:
             self._connection.close(**_named(event.arguments, "reply_code", "reply_text"))
         elif event.name == "channel.open":
             opened = self._connection.channel(event.channel)
-            self._channels[event.channel] = PikaChannel(event.channel, opened, self._shows)
+            self._channels[event.channel] = type(self).makes_channel(event.channel, opened, self._shows)
         elif event.channel not in self._channels:
             raise LibraryRefuses("the channel was not opened")
         else:
@@ -161,8 +163,10 @@ class PikaChannel:
                 self._shows(self._number, "basic.ack", {"delivery_tag": self._published})
 
     def _select(self, said: dict[str, Any]) -> None:
+        if self._published is not None:
+            raise LibraryRefuses("confirms were asked for before")
         self._channel.confirm_delivery()
-        self._published = self._published or 0
+        self._published = 0
 
     def _get(self, said: dict[str, Any]) -> None:
         method, properties, body = self._channel.basic_get(said.get("queue", ""), said.get("no_ack", False))
@@ -193,6 +197,8 @@ class PikaChannel:
     def _cancelled(self, frame: Any) -> None:
         self._shows(self._number, "basic.cancel", {"consumer_tag": frame.method.consumer_tag})
 
+
+PikaClient.makes_channel = PikaChannel
 
 _CALLS: dict[str, Callable[[PikaChannel, dict[str, Any]], None]] = {
     "basic.get": PikaChannel._get,

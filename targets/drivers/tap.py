@@ -1,7 +1,6 @@
 """A tap: what a library connects to in place of the broker. It passes octets on, and tells each frame of them.
 
-A frame of the client is told when the broker has it, and one of the broker before the client has it: in the order in
-which they are told, no frame stands before one that it may have come from.
+A frame is told before it is passed on: so no frame stands before one that it may have come from, on whatever connection.
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ _READ_SIZE = 65_536
 
 class Tap:
     """One connection, from a library to the broker. `told` is called from a thread of the tap's, with the time by
-    `clock`: just before a frame was passed on to the broker, or just after it came from there.
+    `clock`: just before a frame was passed on to the broker, or just after it came from there; `wrote`, when the
+    broker has it.
     """
 
     def __init__(
@@ -32,12 +32,15 @@ class Tap:
         name: str,
         broker: Stream,
         told: Callable[[TraceEvent], None],
+        wrote: Callable[[], None],
         clock: Callable[[], float],
         patience: float,
     ) -> None:
         self.name = name
-        self._broker, self._tells, self._now, self._patience = broker, told, clock, patience
+        self._broker, self._tells, self._wrote, self._now, self._patience = broker, told, wrote, clock, patience
         self._moment = 0.0
+        #: what was told is being passed on to the broker
+        self.is_writing = False
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(patience)
         self._sent, self._received = ServerDecoder(name), Decoder(name)
@@ -131,7 +134,7 @@ class Tap:
                 self._end(SocketEvent(self.name, 0, "socket.abort", {}, sent=True))
             return False
         self._moment = self._now()
-        self._write(memoryview(octets))
+        self.is_writing = True
         for item in self._sent.feed(octets):
             if isinstance(item, ProtocolHeader):
                 self._told(HeaderEvent(self.name, 0, "protocol.header", {"octets": item.octets.hex()}, sent=True))
@@ -140,6 +143,9 @@ class Tap:
             elif not isinstance(item, Heartbeat):
                 self._note_limits(item)
                 self._told(item)
+        self._write(memoryview(octets))
+        self.is_writing = False
+        self._wrote()
         return True
 
     def _write(self, octets: memoryview) -> None:

@@ -1,0 +1,207 @@
+"""Sequences through a client library: the broker is judged by the wire, and the library by what it sends and shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amqpspec.conformance.language.command_parsing import parse_command
+from amqpspec.conformance.scenarios.applicability import applicable, not_applicable
+from amqpspec.conformance.scenarios.scenario_files import selected
+from amqpspec.conformance.session.command_sequence import CommandSequence, Place
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter, read_trace
+from amqpspec.conformance.verdicts.judge import judge_all
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
+from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.drivers.library import Library
+from amqpspec.targets.drivers.pika_blocking import PikaCarrier, PikaChannel, PikaClient
+
+PIKA = Library("pika", "1")
+CONSUMING = ("a.1 queue.declare q", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1", "a.1 basic.ack 1")
+RETURNING = ("a.1 confirm.select", "a.1 basic.publish nowhere body=m1 mandatory")
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker("rabbitmq-4.3") as serving:
+        yield serving
+
+
+def target_of(broker: EmbeddedBroker, driver: Any = PikaCarrier) -> TargetUnderTest:
+    description = TargetDescription("ours", "amqpspec", "1", "rabbitmq-4.3")
+    driver = partial(driver, shows_in=0.3)
+    return TargetUnderTest(broker.address, description, 2.0, broker.operator(), driver=driver, library=PIKA)
+
+
+def judged(
+    broker: EmbeddedBroker, folder: Path, commands: Iterable[str], driver: Any = PikaCarrier
+) -> SequenceJudgement:
+    """What is said of the commands, live and of the trace."""
+    sequence = CommandSequence("one", tuple(map(parse_command, commands)))
+    with TraceWriter(folder / "trace.jsonl") as trace:
+        live = Place(target_of(broker, driver), trace).carry_out(sequence).judgement
+    [again] = judge_all(read_trace(folder / "trace.jsonl"))
+    assert (again.verdict, again.failures) == (live.verdict, live.failures)
+    return live
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        CONSUMING,
+        RETURNING,
+        (
+            "a.1 queue.declare q",
+            "a.1 basic.publish q body=m1",
+            "a.1 basic.get q",
+            "a.1 basic.get q",
+            "a.1 basic.nack 1",
+        ),
+        ("a.1 queue.declare q", "b.1 basic.consume q tag=t", "a.1 queue.delete q", "b.1 basic.qos 3"),
+        ("a.1 basic.ack 7", "a.1 basic.qos 3", "a.2 queue.declare q", "a connection.close"),
+        ("a.1 tx.select", "a.1 queue.declare q", "a.1 basic.publish q body=m", "a.1 tx.commit", "a socket.abort"),
+        ("a.1 queue.declare q", "b.1 queue.declare q durable", "c.1 exchange.declare e fanout", "c.1 queue.bind q e"),
+    ],
+)
+def test_a_library_that_does_well_passes(broker: EmbeddedBroker, tmp_path: Path, commands: tuple[str, ...]) -> None:
+    said = judged(broker, tmp_path, commands)
+    assert said.failures == () and said.verdict is Verdict.PASS and said.frames > 10
+
+
+def test_the_broker_is_judged_by_what_is_on_the_wire(tmp_path: Path) -> None:
+    with EmbeddedBroker(fault="redelivered-never-set") as broken:
+        commands = (*CONSUMING[:3], "a.1 basic.reject 1 requeue")
+        [failure] = judged(broken, tmp_path, commands).failures
+    assert not failure.requirement.startswith("LIBRARY") and failure.observed.startswith("a.1 < basic.deliver")
+
+
+# ------------------------------------------------------------------------------------------------ planted faults
+
+
+class AcknowledgesTwice(PikaChannel):
+    def send(self, event: TraceEvent) -> None:
+        super().send(event)
+        if event.name == "basic.ack":
+            super().send(event)
+
+
+class LosesAReturn(PikaChannel):
+    def _returned(self, *message: Any) -> None:
+        pass
+
+
+class LosesADelivery(PikaChannel):
+    def _delivered(self, *message: Any) -> None:
+        pass
+
+
+class ShowsTwice(PikaChannel):
+    def _delivered(self, *message: Any) -> None:
+        super()._delivered(*message)
+        super()._delivered(*message)
+
+
+class TakesACancelForAClose(PikaChannel):
+    def _cancelled(self, frame: Any) -> None:
+        self._shows(self._number, "channel.close", {"reply_code": 404, "reply_text": "gone"})
+
+
+class Reorders(PikaChannel):
+    _held: tuple[Any, ...] = ()
+
+    def _delivered(self, *message: Any) -> None:
+        if not self._held:
+            self._held = message
+        else:
+            super()._delivered(*message)
+            super()._delivered(*self._held)
+
+
+class NeverAcknowledges(PikaChannel):
+    def send(self, event: TraceEvent) -> None:
+        if event.name != "basic.ack":
+            super().send(event)
+
+
+class ConfirmsByItself(PikaChannel):
+    def _publish(self, said: dict[str, Any], content: Any) -> None:
+        super()._publish(said, content)
+        self._shows(self._number, "basic.ack", {"delivery_tag": 1})
+
+
+@pytest.mark.parametrize(
+    ("channel", "commands", "rule", "detail"),
+    [
+        (AcknowledgesTwice, CONSUMING, "LIBRARY-SENT", "basic.ack that was not asked for"),
+        (NeverAcknowledges, CONSUMING, "LIBRARY-SENT", "basic.ack that was asked for"),
+        (LosesAReturn, RETURNING, "LIBRARY-RETURN", "basic.return that has come"),
+        (LosesADelivery, CONSUMING[:3], "LIBRARY-DELIVERY", "basic.deliver that has come"),
+        (ShowsTwice, CONSUMING[:3], "LIBRARY-DELIVERY", "basic.deliver shown twice"),
+        (
+            TakesACancelForAClose, (*CONSUMING[:2], "b.1 queue.delete q"), "LIBRARY-CLOSE",
+            "channel.close shown as it did not come",
+        ),
+        (
+            Reorders, (CONSUMING[0], "b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2", CONSUMING[1]),
+            "LIBRARY-DELIVERY", "basic.deliver shown out of order",
+        ),
+        (ConfirmsByItself, ("a.1 basic.publish nowhere body=m",), "LIBRARY-CONFIRM", "basic.ack shown as it did not come"),
+    ],
+)  # fmt: skip
+def test_a_fault_of_a_library_is_told_and_is_no_fault_of_the_broker(
+    broker: EmbeddedBroker,
+    tmp_path: Path,
+    channel: Callable[..., PikaChannel],
+    commands: tuple[str, ...],
+    rule: str,
+    detail: str,
+) -> None:
+    class Faulty(PikaClient):
+        makes_channel = channel
+
+    class FaultyCarrier(PikaCarrier):
+        makes_client = Faulty
+
+    said = judged(broker, tmp_path, commands, FaultyCarrier)
+    found = {(each.requirement, each.detail) for each in said.failures}
+    assert (rule, detail) in found
+    if channel is not AcknowledgesTwice:  # for which the broker closes the channel, as it must
+        assert all(each.requirement.startswith("LIBRARY-") for each in said.failures)
+    assert said.verdict is Verdict.FAIL
+
+
+def test_a_function_that_never_comes_back_is_told(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """pika waits for a declare-ok with the name that it sent, and a broker takes carriage returns out of it."""
+    said = judged(broker, tmp_path, ('a.1 queue.declare "q\\r\\n1"', "a.1 basic.qos 3"))
+    [failure] = said.failures
+    assert (failure.requirement, failure.detail) == (
+        "LIBRARY-ANSWER",
+        "the end of queue.declare, whose answer has come",
+    )
+
+
+# ------------------------------------------------------------------------------------------------ what it has no words for
+
+
+def test_what_a_library_cannot_say_is_not_applicable_with_the_reason(broker: EmbeddedBroker) -> None:
+    target = target_of(broker)
+    reasons = not_applicable(target)
+    assert reasons["CANCEL-003"] == "not applicable for this driver: pika does not send basic.cancel with nowait"
+    files = applicable(selected((), "rabbitmq-4.3"), target)
+    assert 300 < len(files) < len(selected((), "rabbitmq-4.3"))
+    assert not any(command.as_it_stands for each in files for command in each.commands)
+
+
+def test_a_search_leaves_out_what_cannot_be_said(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    commands = ("a.1 queue.declare q", "a.1 queue.purge q nowait", "a.1 queue.purge q")
+    sequence = CommandSequence("one", tuple(map(parse_command, commands)))
+    with TraceWriter(tmp_path / "trace.jsonl") as trace:
+        outcome = Place(target_of(broker), trace).carry_out(sequence)
+    assert [str(each) for each in outcome.sequence.commands] == [commands[0], commands[2]]
