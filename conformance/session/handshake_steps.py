@@ -61,7 +61,8 @@ def _start_ok(address: Address, offered: Table, wishes: Mapping[str, Any]) -> Ta
 
 
 def _tune_ok(address: Address, offered: Table, wishes: Mapping[str, Any]) -> Table:
-    """What the broker offered, of frames not more than the suite itself needs; heartbeats where the address wants them."""
+    """What the broker offered, of frames not more than the suite itself needs; heartbeats where the address wants them.
+    """
     offered = offered or TUNE_OFFER
     most = TUNE_OFFER["frame_max"]
     return {

@@ -26,7 +26,6 @@ MOST_AT_ONCE = 16
 #: The same for sequences of the search, which do more than to wait.
 MOST_SET_ASIDE = 8
 
-
 class _OneAfterAnother(Executor):
     """Does each task when it is submitted: a task that puts the clock forward does so for all that go on then."""
 

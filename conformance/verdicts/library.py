@@ -19,7 +19,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 
 from amqpspec.model.promises.verdict import Failure, Shape
-from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
+from amqpspec.model.protocol.methods import ChannelKey, Content, TraceEvent
 from amqpspec.targets.drivers.application import REFUSED, UNSENT, WAITS, connection_of, is_of_application
 
 #: What the frames that a library shows come under.
@@ -251,4 +251,9 @@ def _is_same(came: TraceEvent, shown: TraceEvent) -> bool:
             return False
     if shown.content is None or came.content is None:
         return shown.content is came.content
-    return shown.content.body == came.content.body and shown.content.properties.keys() == came.content.properties.keys()
+    return shown.content.body == came.content.body and _set_in(shown.content) == _set_in(came.content)
+
+
+def _set_in(content: Content) -> set[str]:
+    """Properties that say something: for an empty one a library may have none."""
+    return {name for name, value in content.properties.items() if value not in (None, "", {})}

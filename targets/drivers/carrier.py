@@ -1,7 +1,7 @@
 """Carries commands through a client library: a `Carrier` like the suite's own client, and a tap for each connection.
 
-What the library does by itself is left to it: the steps of the handshake, and the answers to closes. `connect` makes all
-of the handshake. What the library does not send, and says so, is not sent.
+What the library does by itself is left to it: the steps of the handshake, which `connect` makes, and the answers to
+closes. What the library does not send, and says so, is not sent.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import time
 from collections import Counter, deque
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotDone
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -265,10 +266,8 @@ class LibraryCarrier:
 
     def _await(self, call: Future[None], seconds: float) -> None:
         """What it raises shows by what is on the wire."""
-        try:
+        with suppress(NotDone):
             call.exception(seconds)
-        except NotDone:
-            pass
 
     def _now(self) -> float:
         return self._clock.now() - self._birth

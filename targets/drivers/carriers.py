@@ -11,4 +11,8 @@ def carrier_of(driver: str) -> Driver:
         from amqpspec.targets.drivers.pika_blocking import PikaCarrier
 
         return PikaCarrier
+    if driver == "aio-pika":
+        from amqpspec.targets.drivers.aio_pika_client import AioPikaCarrier
+
+        return AioPikaCarrier
     raise ValueError(f"there is no driver {driver}")

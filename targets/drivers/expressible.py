@@ -50,6 +50,8 @@ _COMMON = _methods(
 #: By the name of the driver.
 EXPRESSIBLE: Mapping[str, Table_of_methods] = {
     "pika": _COMMON,
+    # it asks for confirms when it opens a channel, or never; a close has the words that it chooses
+    "aio-pika": {name: arguments for name, arguments in _COMMON.items() if name != "confirm.select"},
 }
 
 #: Why not, where it is not that the library has no word for it.

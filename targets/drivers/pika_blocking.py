@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from amqpspec.targets.drivers.library import LibraryRefuses, Shows
 #: What pika raises where it has been told by the broker, or has lost the connection.
 _TOLD = (exceptions.ChannelClosedByBroker, exceptions.ConnectionClosedByBroker, exceptions.StreamLostError)
 _ENDING = 5.0
+# what it would print is in the trace
+logging.getLogger("pika").addHandler(logging.NullHandler())
 
 
 class PikaClient:

@@ -1,6 +1,6 @@
 """A tap: what a library connects to in place of the broker. It passes octets on, and tells each frame of them.
 
-A frame is told before it is passed on: so no frame stands before one that it may have come from, on whatever connection.
+A frame is told before it is passed on. So none is told before one that it may have come from, on whatever connection.
 """
 
 from __future__ import annotations
@@ -101,9 +101,8 @@ class Tap:
                 for key, _ in ready:
                     if key.data is None:
                         self._woken.recv(_READ_SIZE)
-                    elif key.fileobj is client or not self._is_stopped:
-                        if not key.data(client) and not self.is_over:
-                            selector.unregister(key.fileobj)
+                    elif not self.is_over and not key.data(client) and not self.is_over:
+                        selector.unregister(key.fileobj)
                 if looks > self._looks_done:
                     self._look_again(client, selector)
                     with self._looked:

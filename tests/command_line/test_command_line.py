@@ -357,7 +357,7 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("run --dialect rabbitmq-5", "unknown dialect 'rabbitmq-5': choose from amqp-0-9-1"),
         ("run --mode burst", "--mode burst is not available"),
         ("run --mode chaos", "invalid choice: 'chaos'"),
-        ("run --driver aio-pika", "--driver aio-pika is not available"),
+        ("run --driver kombu", "invalid choice: 'kombu'"),
         ("run --seed x", "'x' is not a seed"),
         ("run --seed -1", "'-1' is not a seed"),
         ("run --seed 99999999999999999999", "beyond the greatest seed"),

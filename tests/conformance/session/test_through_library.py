@@ -152,7 +152,10 @@ class ConfirmsByItself(PikaChannel):
             Reorders, (CONSUMING[0], "b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2", CONSUMING[1]),
             "LIBRARY-DELIVERY", "basic.deliver shown out of order",
         ),
-        (ConfirmsByItself, ("a.1 basic.publish nowhere body=m",), "LIBRARY-CONFIRM", "basic.ack shown as it did not come"),
+        (
+            ConfirmsByItself, ("a.1 basic.publish nowhere body=m",), "LIBRARY-CONFIRM",
+            "basic.ack shown as it did not come",
+        ),
     ],
 )  # fmt: skip
 def test_a_fault_of_a_library_is_told_and_is_no_fault_of_the_broker(
@@ -187,7 +190,7 @@ def test_a_function_that_never_comes_back_is_told(broker: EmbeddedBroker, tmp_pa
     )
 
 
-# ------------------------------------------------------------------------------------------------ what it has no words for
+# -------------------------------------------------------------------------------------- what it has no words for
 
 
 def test_what_a_library_cannot_say_is_not_applicable_with_the_reason(broker: EmbeddedBroker) -> None:
