@@ -37,6 +37,9 @@ _DIALECT_HELP = (
 
 DEFAULT_SEQUENCES = 100
 
+#: What --driver takes.
+DRIVERS = ("wire", "pika", "aio-pika")
+
 #: What --seed takes for a seed that nobody has chosen.
 RANDOM = "random"
 
@@ -84,7 +87,11 @@ def _target(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
     parser.add_argument("--mode", choices=("lockstep", "burst"), default="lockstep")
-    parser.add_argument("--driver", choices=("wire", "pika", "aio-pika"), default="wire")
+    parser.add_argument(
+        "--driver", type=_drivers, default="wire", metavar="NAME",
+        help="what carries the commands: wire (default), the suite's own client; pika or aio-pika, with the extra"
+        " drivers. `run` takes several, such as wire,pika: a run each, and a page of all",
+    )  # fmt: skip
     parser.add_argument(
         "--deadline", type=_positive, default=5.0, metavar="SECONDS",
         help="the most that an owed frame may take (default 5); after three that never came, ten times the slowest"
@@ -353,6 +360,14 @@ def _place(text: str) -> tuple[str, int]:
     if not colon or not host:
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT")
     return host, _port(port)
+
+
+def _drivers(text: str) -> str:
+    """Names of drivers, with commas between."""
+    for name in text.split(","):
+        if name not in DRIVERS:
+            raise argparse.ArgumentTypeError(f"invalid choice: {name!r} (choose from {', '.join(DRIVERS)})")
+    return text
 
 
 def _dialect(text: str) -> str:

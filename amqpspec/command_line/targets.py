@@ -15,7 +15,7 @@ from amqpspec.conformance.losses import Restarts
 from amqpspec.conformance.profile.measuring import measure
 from amqpspec.conformance.profile.shows import gentle
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
-from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.conformance.verdicts.judgement import THROUGH, TargetDescription
 from amqpspec.model.promises.capabilities import advertised
 from amqpspec.model.promises.dialects import dialect_named, dialect_of, is_known
 from amqpspec.model.promises.dialects.settled import with_choices
@@ -151,7 +151,7 @@ class StartedTarget:
         version = _shown(properties.get("version", "unknown"))
         label = options.target if "://" not in options.target else str(address)
         if self._library is not None:
-            label += f" through {self._library}"
+            label += f"{THROUGH}{self._library}"
         return TargetUnderTest(
             address,
             TargetDescription(label, product, version, dialect.name),
@@ -170,6 +170,8 @@ def library_of(driver: str) -> Library | None:
     """The client library of `--driver`; None: the suite's own client. Raises `UsageError` where it is not installed."""
     if driver == WIRE:
         return None
+    if driver not in DISTRIBUTIONS:
+        raise UsageError(f"--driver {driver}: several are for `amqpspec run`")
     library = library_named(driver)
     if library is None:
         needs = DISTRIBUTIONS[driver]

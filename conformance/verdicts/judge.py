@@ -103,8 +103,8 @@ class SequenceJudge:
     def _event(self, event: TraceEvent) -> None:
         if self._library is not None:
             self._library.event(event)
-            if is_of_application(event.connection):
-                return
+        if is_of_application(event.connection):
+            return
         self._frames += 1
         if event.channel == 0:
             self._note_beginning(event)

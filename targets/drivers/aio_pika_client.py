@@ -140,6 +140,8 @@ class AioPikaChannel:
         )  # fmt: skip
 
     async def _close(self, said: dict[str, Any]) -> None:
+        if self._below.is_closed:
+            raise LibraryRefuses("the channel is closed")
         await self._channel.close()
 
     async def _delivered(self, message: aiormq.abc.DeliveredMessage) -> None:

@@ -48,6 +48,9 @@ class _Connection:
     seen: Counter[str] = field(default_factory=Counter)
     #: of the library's functions, which have not come back yet
     calls: list[tuple[TraceEvent, Future[None]]] = field(default_factory=list)
+    #: closes that were received, and those that the library has answered
+    closes: Counter[tuple[int, str]] = field(default_factory=Counter)
+    answers: Counter[tuple[int, str]] = field(default_factory=Counter)
     #: one of them takes so long that nobody waits for what is asked for behind it
     is_held: bool = False
 
@@ -149,7 +152,10 @@ class LibraryCarrier:
     def send(self, event: TraceEvent, more: bool = False) -> None:
         """Have the library send it, and wait until the broker has it, or it is clear that it will not."""
         connection = self._connections.get(event.connection)
-        if connection is None or connection.is_end_told or event.name in _ANSWERS:
+        if connection is None or connection.is_end_told:
+            return
+        if event.name in _ANSWERS:
+            self._await_answer(connection, event)
             return
         self._observe(asked(event.connection, event.channel, event.name, event.arguments, event.content), self._now())
         before = self._count_sent(event)
@@ -174,6 +180,20 @@ class LibraryCarrier:
             else:
                 reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
                 self._show(event.connection, event.channel, REFUSED, {"method": event.name, "reason": reason})
+        self._hand_out()
+
+    def _await_answer(self, connection: _Connection, event: TraceEvent) -> None:
+        """The library sends it by itself: until the broker has it, nothing that it brings about is owed."""
+        key = (event.channel, event.name)
+        connection.closes[key] += 1
+        with self._news:
+            self._news.wait_for(
+                lambda: (
+                    connection.tap.is_over
+                    or (connection.answers[key] >= connection.closes[key] and not connection.tap.is_writing)
+                ),
+                SEND_TIME,
+            )
         self._hand_out()
 
     def _count_sent(self, event: TraceEvent) -> int:
@@ -247,6 +267,8 @@ class LibraryCarrier:
             connection = self._connections.get(event.connection)
             if connection is not None and not event.sent and event.name in _SHOWN_LATER:
                 connection.come[event.name] += 1
+            if connection is not None and event.sent and event.name in _ANSWERS:
+                connection.answers[event.channel, event.name] += 1
             self._told.append(event)
             self._news.notify_all()
 

@@ -10,9 +10,9 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-import pika
+import pika  # type: ignore[import-untyped]
 from pika import exceptions
-from pika.adapters.blocking_connection import BlockingChannel
+from pika.adapters.blocking_connection import BlockingChannel  # type: ignore[import-untyped]
 
 from amqpspec.model.protocol.methods import Content, Table, TraceEvent
 from amqpspec.targets.address import Address
