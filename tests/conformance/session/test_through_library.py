@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from amqpspec.conformance.language.command_arguments import ARGUMENTS, TABLE_METHODS
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.scenarios.applicability import applicable, not_applicable
 from amqpspec.conformance.scenarios.scenario_files import selected
@@ -19,7 +20,10 @@ from amqpspec.conformance.verdicts.judge import judge_all
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.targets.brokers.docker_broker import DockerBroker
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.drivers.aio_pika_client import AioPikaCarrier
+from amqpspec.targets.drivers.expressible import EXPRESSIBLE
 from amqpspec.targets.drivers.library import Library
 from amqpspec.targets.drivers.pika_blocking import PikaCarrier, PikaChannel, PikaClient
 
@@ -70,8 +74,13 @@ def judged(
         ("a.1 queue.declare q", "b.1 queue.declare q durable", "c.1 exchange.declare e fanout", "c.1 queue.bind q e"),
     ],
 )
-def test_a_library_that_does_well_passes(broker: EmbeddedBroker, tmp_path: Path, commands: tuple[str, ...]) -> None:
-    said = judged(broker, tmp_path, commands)
+@pytest.mark.parametrize("carrier", [PikaCarrier, AioPikaCarrier])
+def test_a_library_that_does_well_passes(
+    broker: EmbeddedBroker, tmp_path: Path, commands: tuple[str, ...], carrier: Any
+) -> None:
+    if carrier is AioPikaCarrier and "a.1 confirm.select" in commands:
+        commands = CONSUMING  # it asks for confirms when a channel is opened, or never
+    said = judged(broker, tmp_path, commands, carrier)
     assert said.failures == () and said.verdict is Verdict.PASS and said.frames > 10
 
 
@@ -190,6 +199,12 @@ def test_a_function_that_never_comes_back_is_told(broker: EmbeddedBroker, tmp_pa
     )
 
 
+def test_a_return_that_aio_pika_does_not_show_is_told(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """aiormq looks a returned message up among those that wait for a confirm."""
+    [failure] = judged(broker, tmp_path, RETURNING[1:], AioPikaCarrier).failures
+    assert failure.identity == "LIBRARY-RETURN|missing frame|basic.return that has come"
+
+
 # -------------------------------------------------------------------------------------- what it has no words for
 
 
@@ -200,6 +215,15 @@ def test_what_a_library_cannot_say_is_not_applicable_with_the_reason(broker: Emb
     files = applicable(selected((), "rabbitmq-4.3"), target)
     assert 300 < len(files) < len(selected((), "rabbitmq-4.3"))
     assert not any(command.as_it_stands for each in files for command in each.commands)
+    methods = {command.method for each in files for command in each.commands}
+    assert methods >= set(EXPRESSIBLE["pika"]) and "operator.close-connection" not in methods
+
+
+def test_the_tables_name_methods_and_arguments_of_the_language() -> None:
+    for table in EXPRESSIBLE.values():
+        for method, arguments in table.items():
+            known = set(ARGUMENTS.get(method, {})) | ({"arguments"} if method in TABLE_METHODS else set())
+            assert arguments <= known, method
 
 
 def test_a_search_leaves_out_what_cannot_be_said(broker: EmbeddedBroker, tmp_path: Path) -> None:
@@ -208,3 +232,14 @@ def test_a_search_leaves_out_what_cannot_be_said(broker: EmbeddedBroker, tmp_pat
     with TraceWriter(tmp_path / "trace.jsonl") as trace:
         outcome = Place(target_of(broker), trace).carry_out(sequence)
     assert [str(each) for each in outcome.sequence.commands] == [commands[0], commands[2]]
+
+
+@pytest.mark.parametrize("carrier", [PikaCarrier, AioPikaCarrier])
+def test_a_real_broker_is_asked_through_a_library(rabbitmq_4_3: DockerBroker, tmp_path: Path, carrier: Any) -> None:
+    description = TargetDescription("4.3", "RabbitMQ", "4.3.6", "rabbitmq-4.3")
+    target = TargetUnderTest(rabbitmq_4_3.address, description, driver=carrier, library=PIKA)
+    commands = (*CONSUMING, "b.1 basic.publish q", "a.1 basic.cancel t")
+    sequence = CommandSequence("one", tuple(map(parse_command, commands)))
+    with TraceWriter(tmp_path / "trace.jsonl") as trace:
+        said = Place(target, trace).carry_out(sequence).judgement
+    assert (said.failures, said.verdict) == ((), Verdict.PASS)

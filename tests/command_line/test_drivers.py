@@ -1,0 +1,60 @@
+"""`--driver`: client libraries in `replay` and `run`, each a column of one page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from amqpspec.command_line.entry import main
+from amqpspec.targets.drivers import library
+
+
+def amqpspec(*words: object) -> int:
+    return main([str(word) for word in words])
+
+
+@pytest.mark.parametrize("driver", ["pika", "aio-pika"])
+def test_replay_through_a_library(driver: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "one.amqp"
+    file.write_text("a.1 queue.declare q\na.1 basic.publish q body=m1\na.1 basic.get q\n")
+    assert amqpspec("replay", file, "--driver", driver) == 0
+    out = capsys.readouterr().out
+    assert "a.1 > basic.get queue=q" in out and "a/application.1 < basic.get-ok" in out
+
+
+def test_what_it_has_no_words_for_is_not_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "one.amqp"
+    file.write_text("a.1 queue.declare q nowait\n")
+    assert amqpspec("replay", file, "--driver", "pika") == 4
+    assert "not applicable for this driver: pika does not send queue.declare with nowait" in capsys.readouterr().out
+
+
+def test_a_library_that_is_not_installed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(library.DISTRIBUTIONS, "pika", "no-such-distribution")
+    assert amqpspec("run", "--driver", "pika", "--out", tmp_path / "out") == 2
+    needs = "--driver pika needs no-such-distribution, which is not installed: pip install 'amqpspec[drivers]'"
+    assert capsys.readouterr().err == f"amqpspec: {needs}\n"
+
+
+def test_what_is_for_one_driver_or_for_the_wire(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "one.amqp"
+    file.write_text("a.1 queue.declare q\n")
+    assert amqpspec("replay", file, "--driver", "wire,pika") == 2
+    assert amqpspec("run", "--driver", "pika", "--store", tmp_path / "store", "--out", tmp_path / "out") == 2
+    err = capsys.readouterr().err
+    assert "several are for `amqpspec run`" in err and "--store takes what was on the wire" in err
+
+
+def test_drivers_are_columns_of_one_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ("--only", "PUBLISH-007", "--sequences", 0, "--jobs", 1, "--seed", 1, "--shrinking-time", 2)
+    assert amqpspec("run", "embedded", "--driver", "wire,pika,aio-pika", *small, "--out", tmp_path / "runs") == 1
+    page = (tmp_path / "runs" / "side-by-side.html").read_text()
+    assert 'data-states="ppf"' in page or 'data-states="nnf"' in page
+    assert "through pika 1." in page and "through aio-pika " in page
+    told = json.loads((tmp_path / "runs" / "embedded-aio-pika" / "report.json").read_text())
+    assert [each["requirement"] for each in told["failures"]] == ["LIBRARY-RETURN"]
+    assert "--driver aio-pika" in capsys.readouterr().out
