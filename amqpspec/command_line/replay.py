@@ -63,7 +63,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
             served = check_alive(started.target.address)
         for file in files:
             if why := not_said(file, started.target):
-                console.print(Text(f"{file.name or options.file}: {why}", style="yellow"))
+                console.print(Text(f"{file.name or options.file}: {why}", style="yellow"), soft_wrap=True)
                 continue
             try:
                 judgement = _carried_out(file, started, trace, shown, served)

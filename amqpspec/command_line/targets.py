@@ -30,7 +30,6 @@ from amqpspec.targets.brokers.resolve import (
     operator_of,
     running_broker,
 )
-from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.drivers.carriers import carrier_of
 from amqpspec.targets.drivers.library import DISTRIBUTIONS, Library, library_named
 
@@ -109,7 +108,8 @@ class StartedTarget:
     def _start(self) -> TargetUnderTest:
         target = self._introduced()
         if self._target is not None:
-            return replace(target, description=self._target.description, capabilities=self._target.capabilities)
+            known = replace(target, description=self._target.description, capabilities=self._target.capabilities)
+            return self._through_library(known)
         dialect = dialect_named(target.description.dialect)
         if not self._is_said and not self._is_known:
             self._introduction = target
@@ -123,7 +123,13 @@ class StartedTarget:
             target = self._introduction
         description = replace(target.description, dialect=dialect.name)
         capabilities = (target.capabilities or frozenset()) | dialect.announced
-        return replace(target, description=description, capabilities=capabilities)
+        return self._through_library(replace(target, description=description, capabilities=capabilities))
+
+    def _through_library(self, target: TargetUnderTest) -> TargetUnderTest:
+        """What is asked before, such as what it chose, goes over the wire."""
+        if self._library is None:
+            return target
+        return replace(target, driver=carrier_of(self._library.driver), library=self._library)
 
     def _introduced_again(self) -> TargetUnderTest:
         """A target that was lost before the run began. Raises `TargetError`."""
@@ -158,8 +164,6 @@ class StartedTarget:
             options.deadline,
             operator_of(broker),
             advertised(properties),
-            driver=WireClient if self._library is None else carrier_of(self._library.driver),
-            library=self._library,
             channel_max=limits.channel_max,
             frame_max=limits.frame_max,
             login_time=took,

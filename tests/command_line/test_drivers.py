@@ -45,8 +45,10 @@ def test_what_is_for_one_driver_or_for_the_wire(tmp_path: Path, capsys: pytest.C
     file.write_text("a.1 queue.declare q\n")
     assert amqpspec("replay", file, "--driver", "wire,pika") == 2
     assert amqpspec("run", "--driver", "pika", "--store", tmp_path / "store", "--out", tmp_path / "out") == 2
+    assert amqpspec("profile", "embedded", "--driver", "pika") == 2
     err = capsys.readouterr().err
     assert "several are for `amqpspec run`" in err and "--store takes what was on the wire" in err
+    assert "is measured by wire" in err
 
 
 def test_drivers_are_columns_of_one_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
