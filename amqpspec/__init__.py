@@ -10,6 +10,8 @@
 | `Failure`, `Verdict` | what judging ends in |
 | `main` | the command line: arguments to an exit code |
 
+`amqpspec.testing` has a page of its own: a RabbitMQ for the tests of applications.
+
 What is not listed here may change with any version. The folders `model`, `targets`, `conformance`, `pipeline` and
 `reports` of the repository are packages within this one.
 """
@@ -41,7 +43,7 @@ _DEFINED_IN = {
     "Failure": "amqpspec.model.promises.verdict",
     "Method": "amqpspec.model.protocol.methods",
     "Verdict": "amqpspec.model.promises.verdict",
-    "acceptor_for": "amqpspec.model.defects.transitions",
+    "acceptor_for": "amqpspec.model.defects.known_defects",
     "dialect_named": "amqpspec.model.promises.dialects",
     "main": "amqpspec.command_line",
     "requirements": "amqpspec.model.promises.registry",

@@ -1,16 +1,20 @@
-"""The plugin of pytest: `pytest --amqp-target URL` collects the scenarios as tests.
+"""The plugin of pytest: `pytest --amqp-target URL` collects the scenarios as tests; and fixtures for the tests of an
+application: `amqp_broker`, `amqp_broker_session`, `amqp_url` (`amqpspec.testing`).
 
-pytest loads this file wherever amqpspec is installed, so it imports nothing of the suite before the option is given.
+pytest loads this file wherever amqpspec is installed, so it imports nothing of the suite before the option is given, or
+a fixture is asked for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from amqpspec.command_line.pytest_scenarios import Scenarios
+    from amqpspec.testing import EmbeddedBroker
 
 #: As `command_line.exit_codes` and `command_line.pytest_scenarios` have it.
 INCONCLUSIVE = 4
@@ -35,9 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(
-    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
-) -> None:
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Before `-k` and its like choose among them."""
     if not config.getoption("--amqp-target"):
         return
@@ -77,3 +79,51 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     scenarios = config.stash.get(_scenarios_key, None)
     if scenarios is not None:
         scenarios.close()
+
+
+# ------------------------------------------------------------------------------- for the tests of an application
+
+_BROKERS = ("amqp_broker", "amqp_broker_session")
+
+
+@pytest.fixture
+def amqp_broker() -> Iterator[EmbeddedBroker]:
+    """A RabbitMQ for this test (`amqpspec.testing.EmbeddedBroker`)."""
+    from amqpspec.testing import EmbeddedBroker
+
+    with EmbeddedBroker() as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def amqp_broker_session() -> Iterator[EmbeddedBroker]:
+    """One for all tests; of pytest-xdist, for those of one process. What tests leave in it stays until `reset`."""
+    from amqpspec.testing import EmbeddedBroker
+
+    with EmbeddedBroker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def amqp_url(amqp_broker: EmbeddedBroker) -> str:
+    """The address of `amqp_broker`, with user and password."""
+    return amqp_broker.url
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure says what was in the queues."""
+    report = yield
+    if report.failed and report.when in ("setup", "call"):
+        for name in _BROKERS:
+            broker = getattr(item, "funcargs", {}).get(name)
+            if broker is not None:
+                report.sections.append((f"queues of {name}", _described(broker)))
+    return report
+
+
+def _described(broker: EmbeddedBroker) -> str:
+    try:
+        return broker.describe()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the failure is told
+        return str(error)

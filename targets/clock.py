@@ -21,6 +21,16 @@ class Clock:
 COMMON = Clock()
 
 
+class SteppedClock(Clock):
+    """One that a test puts forward: it tells the broker's time, and clients go by their own."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def now(self) -> float:
+        return time.monotonic() + self.ahead
+
+
 class FastForwardClock(Clock):
     """One that can be put forward, which the broker attends to."""
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.quick
 ROOT = Path(__file__).resolve().parents[1]
 
 #: Each may import those before it. What stands at the end has no folder of its own: the files of `amqpspec` itself.
-LAYERS = ("model", "targets", "conformance", "reports", "pipeline", "command_line", "")
+LAYERS = ("model", "targets", "testing", "conformance", "reports", "pipeline", "command_line", "")
 
 #: The chapters of 0-9-1, which know nothing of RabbitMQ's extensions.
 CHAPTERS = ("exchange", "queue", "basic", "tx", "connection", "channel")
@@ -53,7 +53,7 @@ def modules() -> Mapping[str, Path]:
     """All modules of the project and their files."""
     files: dict[str, Path] = {}
     for layer in LAYERS:
-        inside = ROOT / ("amqpspec" if layer in ("command_line", "") else "")
+        inside = ROOT / ("amqpspec" if layer in ("testing", "command_line", "") else "")
         paths = inside.glob("*.py") if not layer else (inside / layer).rglob("*.py")
         for path in paths:
             parts = path.relative_to(inside).with_suffix("").parts

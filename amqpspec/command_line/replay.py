@@ -117,6 +117,7 @@ def _carried_out(
                 if command.connection != OPERATOR and shown.sent == sent:
                     shown.note_unsent(command, is_over=session.over)
             judgement = session.finish()
+        judgement = session.finish()  # what was raised when it ended is in it
         if served is not None:
             check_alive(target.address, has_served=served)
     except TargetError as error:

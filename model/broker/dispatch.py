@@ -142,8 +142,3 @@ def was_on_its_way(queue: Queue, consumer: Consumer, stamp: int) -> bool:
 def stays_after_all(queue: Queue, consumer: Consumer) -> None:
     """It was seen to be handed a message to acknowledge, so it is still the active consumer (SAC-004)."""
     queue.active.consumer, queue.active.is_quiescing = consumer, True
-
-
-def note_active(queue: Queue, consumer: Consumer) -> None:
-    """It was seen that this is the active consumer."""
-    queue.active.consumer, queue.active.is_quiescing = consumer, False

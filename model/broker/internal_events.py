@@ -93,11 +93,6 @@ class DeliveryTimeout(PossibleEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class OverdueTimeout(DeliveryTimeout):
-    """The same where it is certain by now that it has come about."""
-
-
-@dataclass(frozen=True, slots=True)
 class ConsumerClearing(PossibleEvent):
     """A consumer is forgotten that was cancelled, and is served again
     (`model.rules.extensions.timed_out_consumer_still_known`).

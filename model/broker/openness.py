@@ -56,12 +56,16 @@ def begin_openness(broker: BrokerState, queue: Queue, why: str) -> None:
 
 def spread(broker: BrokerState) -> None:
     """Whatever an open exchange or queue may send something to is open."""
+    # an exchange is open for nothing else
+    words = {exchange.open_by for exchange in broker.exchanges.values()}
     is_growing = True
     while is_growing:
         is_growing = False
-        for queue, word in list(_reached(broker)):
+        for queue, why in list(_reached(broker)):
             if not queue.open_by:
-                begin_openness(broker, queue, word)
+                begin_openness(broker, queue, why)
+                if why in words:
+                    note_undecided(broker, why)
                 is_growing = True
 
 

@@ -32,6 +32,8 @@ def append(queue: Queue, message: Message, now: float) -> None:
 
 def stored(queue: Queue, offset: int) -> None:
     """The message of that offset has been seen to be in the log; so those before it are there as well."""
+    if queue.open_by:
+        return  # its log is not kept
     while offset >= 0 and queue.log[offset].arrival is not Arrival.PROVEN:
         queue.log[offset].arrival = Arrival.PROVEN
         offset -= 1

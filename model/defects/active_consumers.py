@@ -8,7 +8,7 @@ does not run the queue (rabbit_amqqueue_process).
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.internal_events import DeliveryTimeout, Input, OverdueTimeout
+from amqpspec.model.broker.internal_events import DeliveryTimeout, Input
 from amqpspec.model.defects.situations import ENDS, OFTEN_WRONG, RECOVERIES, REFUSALS, named_consumer, single_active
 from amqpspec.model.judging.windows import CRASH, SERVICE, Part, Scope, Window, of_queues
 from amqpspec.model.promises.queue_types import QueueType
@@ -87,7 +87,7 @@ ACTIVE_CONSUMERS: tuple[Window, ...] = (
         dialects=("rabbitmq-4.3",),
         by_chance=True,
         spoils=SERVICE,
-        kinds=(*_ANY, DeliveryTimeout, OverdueTimeout),
+        kinds=(*_ANY, DeliveryTimeout),
         arms=_is_quiescing,
     ),
 )

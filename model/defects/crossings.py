@@ -25,6 +25,7 @@ from amqpspec.model.outputs.late_deliveries import ends_unseen
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
+from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Method, OperatorAction, TraceEvent
 from amqpspec.model.rules.basic.cancel import crossing_of
 
@@ -101,25 +102,25 @@ def _is_ended(channel: object, event: Method | Teardown) -> bool:
     return channel[0] == event.connection and event.channel in (0, channel[1])
 
 
-def _has_outlived_connection(broker: Broker, difference: Difference) -> bool:
-    """Is the frame a refusal of what was exclusive to a connection that is closed?"""
-    event = difference.event
-    if event is None or event.arguments.get("reply_code") != 405:
-        return False
-    text = str(event.arguments.get("reply_text", ""))
-    ended = broker.bookkeeping.ended_queues
-    return any(requirement == "QUEUE-020" and f"'{name}'" in text for name, requirement in ended.items())
+def _names_what_was_exclusive(broker: Broker, method: Method) -> Scope | None:
+    """The queue was exclusive to a connection that is closed."""
+    channel = broker.open_channel(method)
+    name = method.arguments.get("queue", "") or (channel.last_queue if channel is not None else "") or ""
+    return of_channel(method) if broker.bookkeeping.ended_queues.get(name) == "QUEUE-020" else None
 
 
 # -------------------------------------------------------------------------------------------- the end of a channel
 
 
 def _is_behind_channel_close(broker: Broker, difference: Difference) -> bool:
-    """Does the frame come on a channel that the broker has closed, and whose client has not answered?"""
+    """Does the frame come on a channel that the broker has closed, for a consumer that it had, and before the client
+    has answered?
+    """
     channel = broker.channels.get(difference.channel)
-    if channel is None or channel.state is not ChannelState.CLOSING:
+    if channel is None or channel.state is not ChannelState.CLOSING or difference.event is None:
         return False
-    return difference.shape is Shape.UNEXPECTED and not ends_unseen(broker, channel)
+    was_there = difference.event.arguments.get("consumer_tag") in channel.ended_consumers
+    return was_there and difference.shape is Shape.UNEXPECTED and not ends_unseen(broker, channel)
 
 
 def _is_too_many(broker: Broker, difference: Difference) -> bool:
@@ -197,6 +198,7 @@ CROSSINGS: tuple[Window, ...] = (
         kinds=("basic.cancel",),
         arms=_cancels_beside,
         explains=lambda broker, it: it.part is not Part.REPLY,
+        is_brief=True,
         shows_at_once=True,
     ),
     Window(
@@ -209,6 +211,7 @@ CROSSINGS: tuple[Window, ...] = (
         spoils=SERVICE | {Part.REPLY},
         kinds=("basic.cancel",),
         arms=_cancels_before_consume_ok,
+        is_brief=True,
         shows_at_once=True,
     ),
     Window(
@@ -246,6 +249,7 @@ CROSSINGS: tuple[Window, ...] = (
         spoils=CRASH,
         kinds=("basic.cancel",),
         arms=_cancels_at_deleted,
+        is_brief=True,
         shows_at_once=True,
     ),
     Window(
@@ -285,11 +289,22 @@ CROSSINGS: tuple[Window, ...] = (
         dialects=("rabbitmq-4.3",),
         by_chance=True,
         spoils=frozenset({Part.CHANNEL_CLOSE}),
-        explains=_has_outlived_connection,
+        kinds=(
+            "queue.declare",
+            "queue.delete",
+            "queue.bind",
+            "queue.unbind",
+            "queue.purge",
+            "basic.consume",
+            "basic.get",
+        ),
+        arms=_names_what_was_exclusive,
+        explains=lambda broker, it: it.event is not None and it.event.arguments.get("reply_code") == 405,
+        is_brief=True,
     ),
     _BEHIND_CLOSE,
     # the client has answered meanwhile
-    replace(_BEHIND_CLOSE, kinds=("channel.close-ok",), arms=_answers_close, explains=_is_too_many),
+    replace(_BEHIND_CLOSE, kinds=("channel.close-ok",), arms=_answers_close, explains=_is_too_many, is_brief=True),
     Window(
         name="get-overtakes-deliveries",
         requirement="PUBLISH-015",
@@ -325,7 +340,7 @@ CROSSINGS: tuple[Window, ...] = (
         spoils=frozenset({Part.DELIVERY}),
         kinds=("basic.consume",),
         arms=_reads_stream_already,
-        explains=lambda broker, it: it.shape is Shape.UNEXPECTED,
+        explains=lambda broker, it: it.requirement == "CONSUME-001" or it.queue is None,
         is_brief=True,
     ),
     Window(
@@ -335,6 +350,7 @@ CROSSINGS: tuple[Window, ...] = (
         " ever, and publishes nothing.",
         source="v4.2.5 rabbit_command_assembler:process; 0-9-1 section 4.2.6 wants a connection exception",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
+        versions=(versions("3.10.0", "4.2.5"),),
         spoils=CRASH,
         kinds=("frame.body",),
         arms=_sends_too_long_body,

@@ -13,6 +13,7 @@ from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, named_queue,
 from amqpspec.model.judging.windows import CRASH, SERVICE, Scope, Window, of_channel
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
+from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.requeue import delivery_limit
 
@@ -100,6 +101,7 @@ LIMITS: tuple[Window, ...] = (
         spoils=SERVICE,
         kinds=("basic.qos",),
         arms=_counts_gets,
+        explains=lambda broker, it: it.shape is Shape.MISSING,
     ),
     Window(
         name="uncounted-deliveries-make-room",

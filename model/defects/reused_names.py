@@ -184,6 +184,7 @@ REUSED_NAMES: tuple[Window, ...] = (
         spoils=CRASH,
         kinds=(*REFUSALS, *RECOVERIES, "tx.commit"),
         arms=_settles_at_stream,
+        is_brief=True,
         shows_at_once=True,
     ),
     Window(

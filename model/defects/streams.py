@@ -51,6 +51,7 @@ STREAMS: tuple[Window, ...] = (
         spoils=CRASH,
         kinds=(*REFUSALS, "tx.commit"),
         arms=_gives_back,
+        is_brief=True,
         shows_at_once=True,
     ),
     Window(
@@ -64,6 +65,7 @@ STREAMS: tuple[Window, ...] = (
         spoils=CRASH,
         kinds=RECOVERIES,
         arms=_gives_back,
+        is_brief=True,
         shows_at_once=True,
     ),
 )

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState, TimedOut, Unacknowledged
-from amqpspec.model.broker.internal_events import DeliveryTimeout, OverdueTimeout
+from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, SETTLING, named_consumer
 from amqpspec.model.judging.windows import SERVICE, Difference, Part, Scope, Window, of_channel, of_queues
@@ -24,7 +24,7 @@ from amqpspec.model.rules.extensions.timeout_schedule import doubted_delivery
 _DIALECTS = ("rabbitmq-4.3",)
 #: What the release notes of 4.3.7 say was mended: a consumer stayed, of which the client was told that it is cancelled.
 _MENDED = (versions("4.3.0", "4.3.6"),)
-_EVENTS = (DeliveryTimeout, OverdueTimeout)
+_EVENTS = (DeliveryTimeout,)
 
 
 def _recovers(outcome: Outcome) -> Callable[[Broker, Method], Scope | None]:
@@ -88,7 +88,9 @@ def _is_told_again(broker: Broker, difference: Difference) -> bool:
     if difference.event is None or difference.shape is not Shape.UNEXPECTED:
         return False
     channel = broker.channels.get(difference.channel)
-    consumer = channel.consumers.get(difference.event.arguments["consumer_tag"]) if channel is not None else None
+    if channel is None or not broker.connections[channel.connection].is_told_of_cancels:
+        return False
+    consumer = channel.consumers.get(difference.event.arguments["consumer_tag"])
     return consumer is None or consumer.timed_out > 0
 
 
@@ -104,6 +106,20 @@ def _uses_tag_of_timed_out(broker: Broker, method: Method) -> Scope | None:
 
 
 TIMEOUTS: tuple[Window, ...] = (
+    Window(
+        name="two-active-consumers-after-timeout",
+        requirement="SAC-001",
+        statement="A single active consumer that timed out while it held another message, which has not, and whose"
+        " client then settles what timed out, is served beside the one that has followed it.",
+        source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} leaves it among the consumers while it holds"
+        " something, and activates the next one; complete_and_checkout, maybe_untimeout have it be up again there",
+        dialects=_DIALECTS,
+        versions=_MENDED,
+        by_chance=True,
+        spoils=SERVICE,
+        kinds=SETTLING,
+        arms=_recovers_beside_active,
+    ),
     *(
         Window(
             name=name,
@@ -118,6 +134,7 @@ TIMEOUTS: tuple[Window, ...] = (
             spoils=SERVICE,
             kinds=kinds,
             arms=_recovers(outcome),
+            explains=lambda broker, it: it.shape is not Shape.MISSING,
         )
         for name, requirement, how, outcome, kinds in (
             (
@@ -147,20 +164,6 @@ TIMEOUTS: tuple[Window, ...] = (
         spoils=SERVICE,
         kinds=(*REFUSALS, *RECOVERIES, "tx.commit"),
         arms=_recovers(Outcome.REQUEUED),
-    ),
-    Window(
-        name="two-active-consumers-after-timeout",
-        requirement="SAC-001",
-        statement="A single active consumer that timed out while it held another message, which has not, and whose"
-        " client then settles what timed out, is served beside the one that has followed it.",
-        source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} leaves it among the consumers while it holds"
-        " something, and activates the next one; complete_and_checkout, maybe_untimeout have it be up again there",
-        dialects=_DIALECTS,
-        versions=_MENDED,
-        by_chance=True,
-        spoils=SERVICE,
-        kinds=SETTLING,
-        arms=_recovers_beside_active,
     ),
     Window(
         name="next-deadline-forgotten",
@@ -224,6 +227,7 @@ TIMEOUTS: tuple[Window, ...] = (
         spoils=frozenset({Part.CONNECTION_CLOSE}),
         kinds=("basic.consume",),
         arms=_uses_tag_of_timed_out,
+        is_brief=True,
         shows_at_once=True,
     ),
     Window(

@@ -49,7 +49,7 @@ TRANSACTIONS: tuple[Window, ...] = (
         spoils=SERVICE | {Part.REPLY, Part.CHANNEL_CLOSE},
         kinds=("tx.commit",),
         arms=_publishes_to_refusing_quorum_queue,
-        shows_at_once=True,
+        is_brief=True,
     ),
     Window(
         name="transaction-replies-at-once",
@@ -60,6 +60,7 @@ TRANSACTIONS: tuple[Window, ...] = (
         spoils=frozenset({Part.DELIVERY, Part.CONTENT}),
         kinds=("basic.publish",),
         arms=_replies,
+        is_brief=True,
         shows_at_once=True,
     ),
 )

@@ -19,13 +19,13 @@ from dataclasses import replace
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.internal_events import lane_of
 from amqpspec.model.broker.measurement import Measurement
-from amqpspec.model.broker.openness import begin_openness, spread
 from amqpspec.model.judging.certain_debts import is_certainly_owed
 from amqpspec.model.judging.defects_followed import NO_DEFECTS, DefectsFollowed
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
 from amqpspec.model.judging.fit import fit, least_flawed
+from amqpspec.model.judging.going_on_open import go_on_open
 from amqpspec.model.judging.known_defect import DefectTransition, KnownDefect
 from amqpspec.model.judging.known_outputs import observe_as_known
 from amqpspec.model.judging.merging import Seen, least_advanced, merged, merged_seen
@@ -38,10 +38,10 @@ from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.judging.silence import missed
 from amqpspec.model.judging.windows import (
-    SERVICE,
-    ArmedWindows,
+    Armed,
     Difference,
     Race,
+    Windows,
     difference_of,
     difference_of_debt,
 )
@@ -49,10 +49,9 @@ from amqpspec.model.outputs.going_on import end_connection_if_clear
 from amqpspec.model.outputs.late_counts import is_late_and_empty
 from amqpspec.model.outputs.malformed import malformed
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
-from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.verdict import Failure, Shape, Verdict
+from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.protocol.methods import OCTETS_BEHIND, ClockWait, Method, OperatorAction, TraceEvent
 from amqpspec.model.rules.connection.blocking import blocked_by_others
 from amqpspec.model.rules.extensions.message_expiry import messages_are_at_rest
@@ -75,7 +74,9 @@ class Acceptor:
     ) -> None:
         self.dialect = dialect
         self.bound = bound
-        self._windows = ArmedWindows((*RACES, *defects.windows))
+        self._windows = Windows((*RACES, *defects.windows))
+        #: those that were armed until the broker was last at rest
+        self._armed_before: frozenset[Armed] = frozenset()
         self.explanations = [Explanation(Broker(dialect, virtual_host, own_user), windows=self._windows)]
         self.failures: list[Failure] = []
         self.finished = False
@@ -234,7 +235,12 @@ class Acceptor:
             turns_come_to_rest(broker)
             uses_are_over(broker, self._time)
             messages_are_at_rest(broker, self._time)
-        self._refuted |= self._windows.come_to_rest()
+        armed = self._armed
+        self._refuted |= self._windows.would_have_shown(armed - self._armed_before)
+        self._armed_before |= armed
+        self._windows.lately.clear()
+        for explanation in self.explanations:
+            explanation.armed = self._windows.left_at_rest(explanation.armed)
 
     def overdue(self, prove: bool = True, asked: Container[str] | None = None) -> None:
         """The time is up for whatever is owed. `prove`: also for what only numbers can show, of the queues that were
@@ -266,7 +272,12 @@ class Acceptor:
     def windows(self) -> frozenset[str]:
         """Names of the known defects that may have spoiled something in the sequence (`model.judging.windows`)."""
         known = {window.name for window in self._defects.windows}
-        return frozenset(known & self._windows.were_armed)
+        armed = self._armed | self._armed_before | self._windows.lately
+        return frozenset(each.name for each in armed if each.name in known)
+
+    @property
+    def _armed(self) -> frozenset[Armed]:
+        return frozenset[Armed]().union(*(explanation.armed for explanation in self.explanations))
 
     @property
     def measurements(self) -> list[Measurement]:
@@ -404,7 +415,7 @@ class Acceptor:
             return
         followed = defective[0].defect if defective else None
         defect: KnownDefect | None = followed if followed is not None and followed.is_excuse else None
-        if followed is None and self._is_credited(
+        if followed is None and self._credit(
             broker, difference_of_debt(broker, silent.debt), failure_of_debt(broker, silent.debt, self.command, None)
         ):
             return
@@ -435,36 +446,28 @@ class Acceptor:
         for mismatch in mismatches:
             if not (defect or mismatch.defect):
                 failure = failure_of(broker, event, mismatch, self.command, "")
-                if self._is_credited(broker, difference_of(broker, event, mismatch), failure):
+                if self._credit(broker, difference_of(broker, event, mismatch), failure):
                     return
             self._add(failure_of(broker, event, mismatch, self.command, defect or mismatch.defect))
             if mismatch.fatal:
                 self.finished = not defect and not end_connection_if_clear(broker, event)
                 return
 
-    def _is_credited(self, broker: Broker, difference: Difference, failure: Failure) -> bool:
+    def _credit(self, broker: Broker, difference: Difference, failure: Failure) -> bool:
         """Does the difference lie in a window? What that has touched is open from then on; where this does not make
         the frame right, nothing more can be judged.
         """
-        window = self._windows.explaining(broker, difference)
+        armed = self._armed | self._windows.lately
+        window = self._windows.explaining(broker, difference, armed)
         if window is None:
             return False
         if isinstance(window, Race):
             broker.bookkeeping.undecided[window.statement] = None
         else:
             self._add(replace(failure, requirement=window.requirement, defect=window.name))
-        self.explanations = [each for each in self.explanations if each.broker is broker]
-        if difference.part not in SERVICE or not self.explanations:
-            self.finished = True
-            return True
-        for queue in self._windows.touched(window, broker, difference):
-            if not queue.open_by:
-                begin_openness(broker, queue, window.sentence)
-        spread(broker)
-        if difference.event is None or difference.shape is Shape.MISSING:
-            self.finished = not self.explanations[0].is_quiet
-        elif difference.mismatch is not None and difference.mismatch.fatal:
-            self.finished = bool(observe(broker, difference.event))
+        by = next((each for each in self.explanations if each.broker is broker), None)
+        self.finished = by is None or not go_on_open(by, window, difference, armed)
+        self.explanations = self.explanations if by is None else [by]
         return True
 
     def _record_defect(

@@ -20,7 +20,7 @@ from amqpspec.model.broker.owed import Expected
 from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.judging.alternatives import alternatives_to
 from amqpspec.model.judging.known_defect import DefectTransition
-from amqpspec.model.judging.windows import ArmedWindows
+from amqpspec.model.judging.windows import Armed, Windows
 from amqpspec.model.outputs.debts import Debt, unproven
 from amqpspec.model.protocol.methods import ClockWait, TraceEvent
 from amqpspec.model.rules.extensions.message_expiry import (
@@ -47,8 +47,9 @@ class Explanation:
     defective_input: Input | None = None
     #: inputs of barriers: judged, but no exercise of anything; shared by all explanations
     uncounted: list[Input] = field(default_factory=list)
-    #: what known defects may have spoiled; shared by all explanations
-    windows: ArmedWindows = field(default_factory=ArmedWindows)
+    #: what known defects may spoil, shared by all explanations, and what they may have spoiled by this one
+    windows: Windows = field(default_factory=Windows)
+    armed: frozenset[Armed] = frozenset()
     #: some input was processed in another way than the usual one (`model.judging.alternatives`): not the one to blame
     #: by
     is_unusual: bool = False
@@ -70,7 +71,7 @@ class Explanation:
     def fork(self) -> Explanation:
         return Explanation(
             copy_broker(self.broker), list(self.pending), self.defect, self.defective_input, self.uncounted,
-            self.windows, self.is_unusual,
+            self.windows, self.armed, self.is_unusual,
         )  # fmt: skip
 
     def alternatives(self, event: Input) -> list[Explanation]:
@@ -82,7 +83,7 @@ class Explanation:
         other = self.fork()
         other.is_unusual = True
         other.pending = [pending for pending in self.pending if pending is not event]
-        self.windows.note(other.broker, event)
+        other.arm(event)
         other._step(event, partial(alternative.process, other.broker, event))
         return other
 
@@ -107,10 +108,15 @@ class Explanation:
         """Process an input as the broker does that this explanation supposes: a defect that it has it always has."""
         defect = self.defect
         if defect is None or not (event is self.defective_input or self._is_defective_again(defect, event)):
-            self.windows.note(self.broker, event)
+            self.arm(event)
             process(self.broker, event)
         else:
             defect.process(self.broker, event)
+
+    def arm(self, event: Input) -> None:
+        """The input is about to be processed: which known defects may come in by it?"""
+        if armed := self.windows.armed_by(self.broker, event):
+            self.armed |= frozenset(armed)
 
     def _is_defective_again(self, defect: DefectTransition, event: Input) -> bool:
         return self.defect_took_place and defect.comes_under(self.broker, event)

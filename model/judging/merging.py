@@ -99,6 +99,7 @@ def _told_apart(alike: list[Seen], number: int) -> Iterable[list[Seen]]:
 def _take_over(first: Explanation, other: Explanation) -> None:
     know_no_more_than(first.broker, other.broker)
     first.is_unusual = first.is_unusual and other.is_unusual
+    first.armed |= other.armed
 
 
 def least_advanced(seen: list[Seen]) -> list[Explanation]:

@@ -14,7 +14,8 @@ from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardo
 from amqpspec.model.broker.overflow import has_length_limit
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.windows import SERVICE, Part, Race, Scope, of_queues
-from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.methods import Method, TraceEvent
 
 
 def _returns_race_limit(broker: Broker, event: TraceEvent | Teardown) -> Scope | None:
@@ -36,7 +37,29 @@ def _is_raced(queue: Queue, ending: list[Channel]) -> bool:
     return bool(holding) and (len({id(each) for each in (*holding, *taking)}) > 1 or bool(queue.unproven))
 
 
+def _overtakes_publishes(broker: Broker, method: Method) -> Scope | None:
+    """Something has come to a classic queue with a limit since the broker was last at rest."""
+    channel = broker.open_channel(method)
+    held = {} if channel is None else {entry.queue.name: entry.queue for entry in channel.unacknowledged.values()}
+    raced = [
+        queue
+        for queue in held.values()
+        if queue.type is QueueType.CLASSIC and queue.next_position > queue.at_rest and has_length_limit(broker, queue)
+    ]
+    return of_queues(broker, raced) if raced else None
+
+
 RACES: tuple[Race, ...] = (
+    Race(
+        name="acknowledgements overtake publishes",
+        # v4.3.0 rabbit_amqqueue_process:prioritise_cast: {complete, _, _} has 4, what is published and rejected 0
+        statement="an acknowledgement comes to a classic queue with a limit before what was published there ahead of"
+        " it: what is dropped is open",
+        spoils=SERVICE | {Part.CONFIRM},
+        kinds=("basic.ack",),
+        arms=_overtakes_publishes,
+        is_brief=True,
+    ),
     Race(
         name="returns race a limit",
         # rabbit_fifo:apply {down, Pid, _}: once for each channel, each time with checkout and evaluate_limit

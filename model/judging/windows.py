@@ -6,7 +6,7 @@ frames of these. A difference that nothing explains, and that lies within an arm
 What its queues do from then on nobody knows: they are open (`model.broker.openness`), and all else is judged as ever. A
 race is the same without anybody's fault: the difference is undecided.
 
-An armed window changes nothing of what is permitted: explanations are compared without it, and share what is armed.
+An armed window changes nothing of what is permitted, so explanations are compared without it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
@@ -177,64 +177,84 @@ class Race(Reach):
         return self.statement
 
 
+class Armed(NamedTuple):
+    """A window that is armed in a state."""
+
+    name: str
+    scope: Scope
+    #: the stamp of the input by which it was (`BrokerState.stamp`)
+    stamp: int
+
+
 @dataclass(slots=True)
-class ArmedWindows:
-    """The windows that are armed in a sequence, by their names; all explanations share it."""
+class Windows:
+    """The windows that a judge knows; which are armed, each explanation knows by itself."""
 
     windows: tuple[Window | Race, ...] = ()
-    armed: dict[str, set[Scope]] = field(default_factory=dict)
-    #: names of all that were armed in the sequence
-    were_armed: set[str] = field(default_factory=set)
+    #: what was armed since the broker was last at rest, by whatever explanation: until then nobody knows which is right
+    lately: set[Armed] = field(default_factory=set)
     _by_kind: Mapping[Kind, tuple[Window | Race, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         kinds = {kind for window in self.windows for kind in window.kinds}
         self._by_kind = {kind: tuple(each for each in self.windows if kind in each.kinds) for kind in kinds}
 
-    def note(self, broker: Broker, event: Input) -> None:
-        """The input is about to be processed in that state."""
-        for window in self._by_kind.get(kind_of(event), ()):
-            scope = window.arms(broker, event)
-            if scope is not None:
-                self.armed.setdefault(window.name, set()).add(scope)
-                self.were_armed.add(window.name)
+    def armed_by(self, broker: Broker, event: Input) -> list[Armed]:
+        """Those that the input arms, which is about to be processed in that state."""
+        own = self._by_kind.get(kind_of(event))
+        if own is None:
+            return []
+        scopes = ((window.name, window.arms(broker, event)) for window in own)
+        armed = [Armed(name, scope, broker.stamp) for name, scope in scopes if scope is not None]
+        self.lately.update(armed)
+        return armed
 
-    def come_to_rest(self) -> set[str]:
-        """Nothing is under way any more: names of those that would have shown by now."""
-        armed = [window for window in self.windows if window.name in self.armed]
-        for window in armed:
-            if window.is_brief or window.shows_at_once:
-                del self.armed[window.name]
-        return {window.name for window in armed if window.shows_at_once}
+    def left_at_rest(self, armed: frozenset[Armed]) -> frozenset[Armed]:
+        """Those that are not over when nothing is under way any more."""
+        over = {window.name for window in self.windows if window.is_brief}
+        return frozenset(each for each in armed if each.name not in over)
 
-    def explaining(self, broker: Broker, difference: Difference) -> Window | Race | None:
-        """The window that the difference lies in: of several a race, or else one that had to be armed, and of the
-        requirement that the difference breaks.
+    def would_have_shown(self, armed: Iterable[Armed]) -> set[str]:
+        """Names of those that would have shown before the broker came to rest."""
+        at_once = {window.name for window in self.windows if window.shows_at_once}
+        return {each.name for each in armed if each.name in at_once}
+
+    def explaining(self, broker: Broker, difference: Difference, armed: frozenset[Armed]) -> Window | Race | None:
+        """The window that the difference lies in: of several a race, or else one that had to be armed, then of the
+        requirement that the difference breaks, then the one that was armed last.
         """
-        found = [window for window in self.windows if self._explains(window, broker, difference)]
-        if not found:
-            return None
-        return min(found, key=lambda each: (isinstance(each, Window), not each.kinds, _is_other(each, difference)))
+        found = [window for window in self.windows if _explains(window, broker, difference, armed)]
+        since = {name: max(each.stamp for each in armed if each.name == name) for name, _, _ in armed}
+        return min(
+            found,
+            key=lambda each: (
+                isinstance(each, Window), not each.kinds, _is_other(each, difference), -since.get(each.name, 0)
+            ),
+            default=None,
+        )  # fmt: skip
 
-    def touched(self, window: Window | Race, broker: Broker, difference: Difference) -> list[Queue]:
-        """The queues of which nobody knows what they do when the window has shown."""
-        scopes = self.armed.get(window.name, {Scope(frozenset({difference.queue or ""}))})
-        channels = frozenset(key for scope in scopes for key in scope.channels)
-        names = {name for scope in scopes for name in scope.queues} | {difference.queue}
-        return [
-            queue
-            for name, queue in broker.queues.items()
-            if name in names
-            or any(scope.is_everything for scope in scopes)
-            or any(consumer.channel in channels for consumer in queue.consumers)
-        ]
 
-    def _explains(self, window: Window | Race, broker: Broker, difference: Difference) -> bool:
-        if difference.part not in window.spoils:
-            return False
-        if window.kinds and not any(map(difference.is_within, self.armed.get(window.name, ()))):
-            return False
-        return window.explains(broker, difference)
+def touched(window: Window | Race, broker: Broker, difference: Difference, armed: frozenset[Armed]) -> list[Queue]:
+    """The queues of which nobody knows what they do when the window has shown."""
+    scopes = [each.scope for each in armed if each.name == window.name]
+    channels = frozenset(key for scope in scopes for key in scope.channels)
+    names = {name for scope in scopes for name in scope.queues} | {difference.queue}
+    return [
+        queue
+        for name, queue in broker.queues.items()
+        if name in names
+        or any(scope.is_everything for scope in scopes)
+        or any(consumer.channel in channels for consumer in queue.consumers)
+    ]
+
+
+def _explains(window: Window | Race, broker: Broker, difference: Difference, armed: frozenset[Armed]) -> bool:
+    if difference.part not in window.spoils:
+        return False
+    own = (each.scope for each in armed if each.name == window.name)
+    if window.kinds and not any(map(difference.is_within, own)):
+        return False
+    return window.explains(broker, difference)
 
 
 def _is_other(window: Window | Race, difference: Difference) -> bool:

@@ -104,8 +104,6 @@ class Dialect:
     lost_consumers_by_creation: bool
     #: x-priority decides who is a quorum queue's active consumer (rabbit_fifo:activate_next_consumer, 4.0)
     quorum_active_by_priority: bool
-    #: another one takes over also when the active one gives back its last message (rabbit_fifo:return_one, 4.3)
-    quorum_takeover_after_return: bool
     #: how the queue type is named where basic.get is refused (rabbit_channel:unsupported_single_active_consumer_error)
     queue_type_in_get_error: str
     #: deliveries from a stream always name a delivery mode, 1 if the publish named none (mc_amqpl, from 4.0)

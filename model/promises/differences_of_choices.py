@@ -9,7 +9,6 @@ from types import MappingProxyType
 from amqpspec.model.promises.differences import Difference, DifferenceClass
 
 _change = partial(Difference, DifferenceClass.CHANGE)
-_defect = partial(Difference, DifferenceClass.DEFECT)
 _free = partial(Difference, DifferenceClass.FREE)
 
 _TEXT, _THREE, _FOUR, _NEWEST = "amqp-0-9-1", "rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"
@@ -189,11 +188,6 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
         ),
         "quorum_active_by_priority": _change(
             "release notes of 4.0.1; guide: consumers, Initial SAC Selection", ("SAC-002", "SAC-004")
-        ),
-        "quorum_takeover_after_return": _defect(
-            "guide: consumers, Initial SAC Selection: the next takes over; in 4.0 nobody does where the last message"
-            " was given back, and nobody is served",
-            ("SAC-004",),
         ),
         "quorum_priorities": _change("guide: quorum-queues 4.0, Priorities; release notes of 4.3.0", ("QUORUM-005",)),
         "quorum_expires_by_priority": _change("guide: quorum-queues, Priority-Aware Message Expiration", ("TTL-003",)),

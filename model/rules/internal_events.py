@@ -16,7 +16,6 @@ from amqpspec.model.broker.internal_events import (
     InternalEvent,
     MessageExpiry,
     MessageLoss,
-    OverdueTimeout,
     PossibleEvent,
     QueueExpiry,
 )
@@ -33,7 +32,6 @@ _COME_ABOUT: Mapping[type[InternalEvent], Callable[[Broker, Any], None]] = {
     QueueExpiry: process_expiry,
     MessageExpiry: process_message_expiry,
     DeliveryTimeout: process_timeout,
-    OverdueTimeout: process_timeout,
     ConnectionCleanup: clean_up,
     ConsumerClearing: clear,
     DeliveryLimitExcess: drop_over_limit,

@@ -16,7 +16,7 @@ from typing import Self
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, as_dialect
-from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, ClockWait, TraceEvent
+from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, ClockWait, Table, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_operator import EmbeddedOperator
 from amqpspec.targets.brokers.operator import Operator
@@ -40,7 +40,8 @@ class EmbeddedBroker:
     the caller's. `port` 0 takes any that is free; `address` says which. `dialect` is one, or its name; raises
     `UnknownDialect`, a ValueError. `fault` is, or names, one of
     `targets.faults.all_faults`, which chooses the dialect if none is given; raises `UnknownFault`. With an
-    `ssl_context` it speaks TLS only. It goes by the `clock`, and clients that share a fast-forward one need not wait.
+    `ssl_context` it speaks TLS only. It goes by the `clock`, and clients that share a fast-forward one need not wait;
+    heartbeats and the like go by the `clients_clock`, if one is given. `properties`: what it says of itself.
     """
 
     def __init__(
@@ -54,6 +55,9 @@ class EmbeddedBroker:
         vhost: str = "/",
         ssl_context: ssl.SSLContext | None = None,
         clock: Clock = COMMON,
+        *,
+        clients_clock: Clock | None = None,
+        properties: Table | None = None,
     ) -> None:
         faulty = fault_named(fault) if isinstance(fault, str) and fault else fault or None
         default = faulty.dialect if faulty else DEFAULT_DIALECT
@@ -62,10 +66,13 @@ class EmbeddedBroker:
         self._access = Access(user, password, vhost)
         self._tls = ssl_context
         self._clock = clock
+        self._clients_clock = clients_clock or clock
+        self._properties = properties
         self._responder = Responder(self.dialect, faulty, self._access, clock)
         self._thread: threading.Thread | None = None
         self._address: Address | None = None
         self._loop: Loop | None = None
+        self._failures: list[str] = []
 
     @property
     def address(self) -> Address:
@@ -75,20 +82,29 @@ class EmbeddedBroker:
         return self._address
 
     def __enter__(self) -> Self:
-        loop = self._listen()
-        self._thread = threading.Thread(target=loop.run, name="embedded broker", daemon=True)
-        self._thread.start()
+        self.begin()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Ends all connections. Raises `EmbeddedBrokerFailure` if it broke down, unless something else is raised."""
+        self.end()
+        if error is None and self.failures:
+            raise EmbeddedBrokerFailure("; ".join(self.failures))
+
+    def begin(self) -> None:
+        """Serve from a thread of its own until `end`. Raises `TargetUnreachable` if it cannot listen there."""
+        loop = self._listen()
+        self._thread = threading.Thread(target=loop.run, name="embedded broker", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """End all connections, and come back when it is done."""
         self.stop()
         if self._thread is not None:
             self._thread.join()
-        if error is None and self.failures:
-            raise EmbeddedBrokerFailure("; ".join(self.failures))
+            self._thread = None
 
     def serve_forever(self, on_ready: Callable[[Address], None] | None = None) -> None:
         """Serve until `stop` is called from another thread, or the caller is interrupted.
@@ -124,7 +140,23 @@ class EmbeddedBroker:
     @property
     def failures(self) -> tuple[str, ...]:
         """Defects of the broker itself that were met so far; each has ended a connection with 541."""
-        return tuple(self._loop.failures) if self._loop is not None else ()
+        return tuple(self._failures)
+
+    @property
+    def loop(self) -> Loop:
+        """Serves, from its thread (`Loop.orders`). Raises `RuntimeError` before it does."""
+        if self._loop is None:
+            raise RuntimeError("the embedded broker does not serve yet")
+        return self._loop
+
+    @property
+    def responder(self) -> Responder:
+        """What it serves: the serving thread's, while one serves."""
+        return self._responder
+
+    def keep_port(self) -> None:
+        """Listen on the same port when it serves again."""
+        self._place = (self._place[0], self.address.port)
 
     def _listen(self) -> Loop:
         host, port = self._place
@@ -137,7 +169,10 @@ class EmbeddedBroker:
         bound_port = int(listener.getsockname()[1])
         access = self._access
         self._address = Address(host, bound_port, access.user, access.password, access.vhost, self._tls is not None)
-        self._loop = Loop(listener, self._tls, self._responder, self.dialect, access, self._clock)
+        self._loop = Loop(
+            listener, self._tls, self._responder, self.dialect, access, self._clients_clock, self._properties
+        )
+        self._loop.failures = self._failures
         if isinstance(self._clock, FastForwardClock):
             self._clock.attend(partial(self._loop.orders.give, ClockWait(OPERATOR, 0, CLOCK_WAIT, {}, sent=True)))
         return self._loop

@@ -10,6 +10,7 @@ import contextlib
 import selectors
 import socket
 import ssl
+import struct
 from collections import deque
 from enum import Enum
 
@@ -57,6 +58,8 @@ class ClientConnection:
 
     def __init__(self, name: str, sock: socket.socket, clock: Clock) -> None:
         self.name = name
+        #: what the client calls it
+        self.title = ""
         self.phase = Phase.HANDSHAKE
         #: the client ended the stream, or it broke: there is nobody to write to
         self.lost = False
@@ -107,6 +110,12 @@ class ClientConnection:
         self._outgoing.clear()
         self.stream.close()
 
+    def break_off(self) -> None:
+        """The connection is lost as by a broken network: the client is not even told that the stream ends."""
+        self._outgoing.clear()
+        with contextlib.suppress(OSError):
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
     # ---------------------------------------------------------------------------------------- octets in
 
     def read(self) -> None:
@@ -131,6 +140,13 @@ class ClientConnection:
     def send(self, event: TraceEvent) -> None:
         """Put the frame behind what waits to be written. Raises `EncodingError`."""
         self.send_octets(encode(event, self.frame_max))
+
+    def send_half(self, event: TraceEvent) -> None:
+        """The first half of it, at once, and then the end of the stream. Raises `EncodingError`."""
+        octets = encode(event, self.frame_max)
+        self.send_octets(octets[: len(octets) - max(len(octets) // 4, 1)])
+        self.flush()
+        self._end_stream()
 
     def send_octets(self, octets: bytes) -> None:
         if self.lost or self._write_ended:

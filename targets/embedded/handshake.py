@@ -14,6 +14,7 @@ from importlib import metadata
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT
+from amqpspec.model.promises.versions import RABBITMQ
 from amqpspec.model.protocol.credentials import credentials_of
 from amqpspec.model.protocol.errors import REPLY_CODES
 from amqpspec.model.protocol.methods import MASK, METHOD_IDS, HeaderEvent, Method, Table, TraceEvent
@@ -39,9 +40,11 @@ DEFAULT_ACCESS = Access()
 class Doorkeeper:
     """Of one connection, until it is open. `tune`: what the client's tune-ok said."""
 
-    def __init__(self, dialect: Dialect, access: Access) -> None:
-        self._dialect = dialect
+    def __init__(self, dialect: Dialect, access: Access, properties: Table | None = None) -> None:
+        self._properties = server_properties(dialect) if properties is None else properties
         self._access = access
+        #: what the client calls its connection
+        self.connection_name = ""
         self.awaits_header = True
         self.tune = Tune(channel_max=0, frame_max=0, heartbeat=0)
 
@@ -59,6 +62,9 @@ class Doorkeeper:
             self.tune = Tune(said["channel_max"], said["frame_max"], said["heartbeat"])
         elif event.name == "connection.start-ok":
             response = event.arguments["response"]
+            properties = event.arguments.get("client_properties")
+            if isinstance(properties, dict):
+                self.connection_name = str(properties.get("connection_name", ""))
             if self._admits(event.arguments["mechanism"], response):
                 response = MASK
             elif response == MASK:
@@ -76,9 +82,13 @@ class Doorkeeper:
     def introduced(self, event: TraceEvent) -> TraceEvent:
         """connection.start with what the server says of itself where the model only says that there is something."""
         said = event.arguments["server_properties"]
-        known = server_properties(self._dialect)
+        known = self._properties
         told = {name: known.get(name, value) if value == "" else value for name, value in said.items()}
-        return replace(event, arguments={**event.arguments, "server_properties": {"dialect": known["dialect"], **told}})
+        return replace(event, arguments={**event.arguments, "server_properties": {**_dialect_in(known), **told}})
+
+
+def _dialect_in(properties: Table) -> Table:
+    return {name: value for name, value in properties.items() if name == "dialect"}
 
 
 def _octets(text: str) -> bytes:
@@ -91,6 +101,26 @@ def closing(connection: str, code: int, explanation: str, method: str = "") -> T
     text = f"{REPLY_CODES[code][0]} - {explanation}".encode()[:255].decode(errors="ignore")
     arguments = {"reply_code": code, "reply_text": text, "class_id": class_id, "method_id": method_id}
     return Method(connection, 0, "connection.close", arguments, sent=False)
+
+
+#: The versions of RabbitMQ by which the dialects were verified.
+_VERSIONS = {"rabbitmq-3": "3.10.8", "rabbitmq-4.0": "4.0.5", "rabbitmq-4.3": "4.3.6"}
+
+
+def rabbitmq_properties(dialect: Dialect) -> Table:
+    """The same as a RabbitMQ says it, so that clients take the ways that they take there; those of the embedded broker
+    in other dialects.
+    """
+    if dialect.name not in _VERSIONS:
+        return server_properties(dialect)
+    return {
+        "cluster_name": f"rabbit@{platform.node()}",
+        "copyright": "The amqpspec authors",
+        "information": "A test double by amqpspec, not RabbitMQ itself",
+        "platform": "Erlang/OTP",
+        "product": RABBITMQ,
+        "version": _VERSIONS[dialect.name],
+    }
 
 
 def server_properties(dialect: Dialect) -> Table:

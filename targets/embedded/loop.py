@@ -11,12 +11,22 @@ from collections.abc import Callable
 from functools import partial
 
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.protocol.methods import HeaderEvent, Method, SocketEvent, TraceEvent
+from amqpspec.model.protocol.methods import (
+    OPERATOR,
+    ChannelKey,
+    HeaderEvent,
+    Method,
+    OperatorAction,
+    SocketEvent,
+    Table,
+    TraceEvent,
+)
 from amqpspec.targets.clock import Clock
 from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, Decoded, EncodingError, ProtocolHeader
 from amqpspec.targets.codec.server_decoder import OutOfRoom
 from amqpspec.targets.embedded.connection import ClientConnection, Phase
 from amqpspec.targets.embedded.handshake import Access, Doorkeeper, closing
+from amqpspec.targets.embedded.mishaps import Mishaps
 from amqpspec.targets.embedded.orders import Orders
 from amqpspec.targets.embedded.responder import ModelDefect, Responder
 from amqpspec.targets.suite_error import WORDS, line_of
@@ -42,6 +52,7 @@ class Loop:
         dialect: Dialect,
         access: Access,
         clock: Clock,
+        properties: Table | None = None,
     ) -> None:
         self.failures: list[str] = []
         self._listener = listener
@@ -49,7 +60,10 @@ class Loop:
         self._responder = responder
         self._dialect = dialect
         self._access = access
+        self._properties = properties
+        #: the clients' clock; that of the responder may be put forward alone
         self._clock = clock
+        self.mishaps = Mishaps(clock, self._unconfirmed)
         self._clients: dict[str, ClientConnection] = {}
         #: of those who are not let in yet
         self._doorkeepers: dict[str, Doorkeeper] = {}
@@ -65,10 +79,14 @@ class Loop:
         self._latest = ""
         self._next_tick = _NEVER
         self._stopping = False
+        #: in which there was something else to do first
+        self._turns_before_orders = 0
         self._selector = selectors.DefaultSelector()
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ)
         self._selector.register(self.orders.alarm, selectors.EVENT_READ)
+        self._selector_of_orders = selectors.DefaultSelector()
+        self._selector_of_orders.register(self.orders.alarm, selectors.EVENT_READ)
 
     def run(self) -> None:
         """Serve until `stop`; then, or on an error, close everything."""
@@ -91,20 +109,26 @@ class Loop:
             client.close()
         self._clients.clear()
         self._selector.close()
+        self._selector_of_orders.close()
         self._listener.close()
         self.orders.close()
 
     # ------------------------------------------------------------------------------------------ one turn
 
     def _turn(self) -> None:
+        if self.mishaps.is_mute:
+            self._selector_of_orders.select()
+            self._obey()
+            return
         serving, self._waiting = self._waiting, {}
+        is_rung = False
         for key, events in self._selector.select(self._patience(bool(serving))):
             client = key.data
             if client is None:
                 if key.fileobj is self._listener:
                     self._accept()
                 else:
-                    self._obey()
+                    is_rung = True
                 continue
             if events & selectors.EVENT_WRITE:
                 client.flush()
@@ -114,16 +138,25 @@ class Loop:
         for client in serving.values():
             self._serve(client)
         self._pump()
-        if self._next_tick < _NEVER:
-            self._tick(self._clock.now())
+        self._tick(self._clock.now())
+        if is_rung:
+            # what clients have sent before comes first, unless they send without end
+            self._turns_before_orders += 1
+            if not serving or self._turns_before_orders > _TURN:
+                self._turns_before_orders = 0
+                self._obey()
         while self._changed:
             self._settle(self._changed.popitem()[1])
 
     def _patience(self, busy: bool) -> float | None:
         if busy or self._unfinished:
             return 0.0
-        self._next_tick = min(self._next_tick, self._responder.due())
-        return None if self._next_tick == _NEVER else min(max(self._next_tick - self._clock.now(), 0.0), _LONGEST_WAIT)
+        wait = self._responder.wait()
+        if self.mishaps.are_on:
+            wait = min(wait, self.mishaps.wait())
+        if self._next_tick < _NEVER:
+            wait = min(wait, self._next_tick - self._clock.now())
+        return None if wait == _NEVER else min(max(wait, 0.0), _LONGEST_WAIT)
 
     def _serve(self, client: ClientConnection) -> None:
         """Handle what is in the inbox, for a turn, and while the client reads what it gets for it."""
@@ -153,14 +186,15 @@ class Loop:
         self._next_tick = min(self._next_tick, client.due())
 
     def _tick(self, now: float) -> None:
+        if self._responder.wait() <= 0:
+            try:
+                self._responder.tick_now()
+            except Exception as error:  # noqa: BLE001 - whatever it is, others are served
+                self._break_down_somebody(error)
+            self._pump()
         if now < self._next_tick:
             return
-        try:
-            self._responder.tick(now)
-        except Exception as error:  # noqa: BLE001 - whatever it is, others are served
-            self._break_down_somebody(error)
-        self._pump()
-        self._next_tick = self._responder.due()
+        self._next_tick = _NEVER
         for client in self._clients.values():
             client.tick(now)
         self._changed.update(self._clients)
@@ -187,7 +221,7 @@ class Loop:
                 sock.close()
                 continue
             client = self._clients[name] = ClientConnection(name, sock, self._clock)
-            self._doorkeepers[name] = Doorkeeper(self._dialect, self._access)
+            self._doorkeepers[name] = Doorkeeper(self._dialect, self._access, self._properties)
             self._selector.register(client.stream, client.events, client)
             self._next_tick = min(self._next_tick, client.due())
             self._take(client, SocketEvent(name, 0, "socket.open", {}, sent=True))
@@ -206,10 +240,73 @@ class Loop:
         """Do what the operator wants."""
         for event in self.orders.taken(self._client_from):
             try:
-                self._responder.take(event)
+                if isinstance(event, TraceEvent):
+                    self._responder.take(event)
+                else:
+                    event()
             except Exception as error:  # noqa: BLE001 - as above
                 self._break_down_somebody(error)
             self._pump()
+
+    # ----------------------------------------------------- what is asked for in the broker's thread (`orders.do`)
+
+    @property
+    def responder(self) -> Responder:
+        return self._responder
+
+    def clients_named(self, name: str | None) -> list[str]:
+        """Those who call their connection so; None: all."""
+        open_ones = [client for client in self._clients.values() if client.phase is Phase.OPEN]
+        return [client.name for client in open_ones if name in (None, client.title)]
+
+    def title_of(self, name: str) -> str:
+        """What the client calls its connection."""
+        return self._clients[name].title if name in self._clients else ""
+
+    def lose(self, name: str) -> None:
+        """The TCP connection is broken off."""
+        client = self._clients.get(name)
+        if client is not None:
+            client.break_off()
+            self._forget(client)
+
+    def break_off_all(self) -> None:
+        """All TCP connections are broken off, and the model is not told: its time is over."""
+        for client in self._clients.values():
+            client.break_off()
+            self._selector.unregister(client.stream)
+            client.close()
+        self._clients.clear()
+        self._doorkeepers.clear()
+
+    def part_from_all(self) -> list[ClientConnection]:
+        """Write what there is to say, and read nothing more of anybody. Whoever is given these closes them, when the
+        clients have had the time to read it.
+        """
+        parted = list(self._clients.values())
+        for client in parted:
+            client.hang_up()
+            self._selector.unregister(client.stream)
+        self._clients.clear()
+        self._doorkeepers.clear()
+        return parted
+
+    def close_in_order(self, names: list[str], reason: str) -> None:
+        for name in names:
+            arguments = {"name": name, "reason": reason}
+            self._responder.take(OperatorAction(OPERATOR, 0, "operator.close-connection", arguments, sent=True))
+        self.say_all()
+
+    def say_all(self) -> None:
+        """Send all that the model permits."""
+        self._responder.has_changed()
+        self._pump()
+        while self._unfinished and not self.mishaps.is_mute:
+            self._pump()
+
+    def _unconfirmed(self, key: ChannelKey) -> int:
+        channel = self._responder.broker.channels.get(key)
+        return len(channel.unconfirmed) if channel is not None else 0
 
     def _client_from(self, port: int) -> str | None:
         return next((name for name, client in self._clients.items() if client.stream.peer_port == port), None)
@@ -251,18 +348,51 @@ class Loop:
 
     def _take(self, client: ClientConnection, event: TraceEvent) -> None:
         self._latest = client.name
+        if not self.mishaps.are_on or not self._goes_wrong(client, event):
+            self._process(client, event)
+            self._pump()
+
+    def _goes_wrong(self, client: ClientConnection, event: TraceEvent) -> bool:
+        """Has something else become of it than is right?"""
+        mishaps = self.mishaps
+        if mishaps.seconds_for_a_frame:
+            self._selector_of_orders.select(mishaps.seconds_for_a_frame)
+        if mishaps.loses_before(event):
+            self.lose(client.name)
+        elif mishaps.refuses(event) and self._responder.broker.open_channel(event) is not None:
+            self._refuse_publish(client, event)
+        elif mishaps.loses_after(event):
+            self._process(client, event)
+            self.lose(client.name)
+        else:
+            return False
+        return True
+
+    def _process(self, client: ClientConnection, event: TraceEvent) -> None:
         try:
             self._responder.take(event)
         except Exception as error:
             logger.exception("the model broke down over %s", event.name)
             self._break_down(client.name, f"the model broke down over {event.name}: {_described(error)}")
-        self._pump()
+
+    def _refuse_publish(self, client: ClientConnection, event: TraceEvent) -> None:
+        """It reaches no queue; the client hears of it if it asked for confirms."""
+        channel = self._responder.broker.channel(event.connection, event.channel)
+        if channel.confirming:
+            channel.published += 1
+            arguments = {"delivery_tag": channel.published, "multiple": False, "requeue": False}
+            self._emit(Method(client.name, event.channel, "basic.nack", arguments, sent=False))
 
     def _pump(self) -> None:
         """Send what the model permits, until it is quiet."""
+        mishaps = self.mishaps
+        if mishaps.is_mute:
+            self._unfinished = True
+            return
+        held = mishaps.holds if mishaps.are_on else _nothing
         for _ in range(_TURN):
             try:
-                frames = self._responder.next_outputs(self._is_congested, self._is_busy)
+                frames = self._responder.next_outputs(self._is_congested, self._is_busy, held)
             except ModelDefect as error:
                 self._break_down(error.connection, str(error))
                 continue
@@ -294,6 +424,10 @@ class Loop:
         doorkeeper = self._doorkeepers.get(client.name)
         if doorkeeper is not None and event.name == "connection.start":
             event = doorkeeper.introduced(event)
+        if self.mishaps.are_on and self.mishaps.loses_in(event):
+            client.send_half(event)
+            self._forget(client)
+            return
         try:
             client.send(event)
         except EncodingError as error:
@@ -302,6 +436,7 @@ class Loop:
         self._changed[client.name] = client
         if doorkeeper is not None and event.name == "connection.open-ok":
             del self._doorkeepers[client.name]
+            client.title = doorkeeper.connection_name
             client.adopt(doorkeeper.tune)
         elif event.name == "connection.close":
             client.await_close_ok()
@@ -340,6 +475,10 @@ class Loop:
         except Exception as error:
             logger.exception("the embedded broker broke down over %s", client.name)
             self._break_down(client.name, f"the embedded broker broke down: {_described(error)}")
+
+
+def _nothing(event: TraceEvent) -> bool:
+    return False
 
 
 def _described(error: Exception) -> str:

@@ -8,9 +8,14 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.errors import OperatorError
+
+Result = TypeVar("Result")
+#: Something that is done in the broker's thread, which owns all that it looks at and changes.
+Work = Callable[[], None]
 
 #: Seconds for the broker to come round to it.
 PATIENCE = 10.0
@@ -22,7 +27,7 @@ _RINGS = 200
 class _Order:
     """Something that the operator wants, `done` with or without a `problem`."""
 
-    event: TraceEvent
+    what: TraceEvent | Work
     port: int | None
     problem: str = ""
     done: threading.Event = field(default_factory=threading.Event)
@@ -50,24 +55,47 @@ class Orders:
 
         `port`: that of the client whose connection the frame is about. Raises `OperatorError`.
         """
-        order = _Order(event, port)
+        self._give(_Order(event, port), event.name)
+
+    def do(self, work: Callable[[], Result]) -> Result:
+        """Have this called in the broker's thread; from any other, and back with what it gives, or raises.
+
+        Raises `OperatorError` if the broker does not serve.
+        """
+        given: list[Result] = []
+        raised: list[Exception] = []
+
+        def carry_out() -> None:
+            try:
+                given.append(work())
+            except Exception as error:  # noqa: BLE001 - it is the asking thread's
+                raised.append(error)
+
+        self._give(_Order(carry_out, None), "a request")
+        if raised:
+            raise raised[0]
+        return given[0]
+
+    def _give(self, order: _Order, name: str) -> None:
         self._orders.put(order)
         self.ring()
         if not order.done.wait(PATIENCE):
-            raise OperatorError(f"{event.name}: the embedded broker does not serve")
+            raise OperatorError(f"{name}: the embedded broker does not serve")
         if order.problem:
-            raise OperatorError(f"{event.name}: {order.problem}")
+            raise OperatorError(f"{name}: {order.problem}")
 
-    def taken(self, client_from: Callable[[int], str | None]) -> Iterator[TraceEvent]:
+    def taken(self, client_from: Callable[[int], str | None]) -> Iterator[TraceEvent | Work]:
         """Those that wait, each done when the next one is asked for; `client_from` gives the client's name by port."""
         with contextlib.suppress(BlockingIOError):
             self.alarm.recv(_RINGS)
         while not self._orders.empty():
             order = self._orders.get()
-            event = order.event
+            what = order.what
             name = client_from(order.port) if order.port is not None else None
-            if order.port is not None and name is None:
+            if order.port is None or not isinstance(what, TraceEvent):
+                yield what
+            elif name is None:
                 order.problem = f"no client is connected from port {order.port}"
             else:
-                yield replace(event, arguments={**event.arguments, "name": name}) if name is not None else event
+                yield replace(what, arguments={**what.arguments, "name": name})
             order.done.set()

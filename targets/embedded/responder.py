@@ -15,11 +15,13 @@ from amqpspec.model.rules.extensions.queue_expiry import expire_punctually, next
 from amqpspec.model.rules.extensions.timeout_schedule import due_by, time_out_now
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.internal_events import all_come_about
-from amqpspec.targets.clock import COMMON, Clock
+from amqpspec.targets.clock import COMMON, Clock, SteppedClock
 from amqpspec.targets.embedded.handshake import DEFAULT_ACCESS, Access
 from amqpspec.targets.embedded.hooks import Fault, Proceed, ProceedTimeout
 from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.targets.suite_error import WORDS, line_of
+
+_NEVER = float("inf")
 
 
 class ModelDefect(Exception):
@@ -43,8 +45,22 @@ class Responder:
 
     def begin_anew(self) -> None:
         """As when the broker was started: nothing is there."""
+        self.begin_with(self.fresh())
+
+    def fresh(self) -> ServedBroker:
+        """A broker in which nothing is."""
         made = self._fault.broker_type if self._fault else ServedBroker
-        self._broker = made(self._dialect, self._access.vhost, self._access.user)
+        return made(self._dialect, self._access.vhost, self._access.user)
+
+    @property
+    def broker(self) -> ServedBroker:
+        """What it serves: whoever changes it says so (`has_changed`)."""
+        return self._broker
+
+    def begin_with(self, broker: ServedBroker) -> None:
+        """Serve this one from now on."""
+        self._broker = broker
+        broker.ahead = self._ahead
         self._process: Proceed = partial(process, self._broker)
         #: when `tick` has something to do; None: that may have changed
         self._due: float | None = None
@@ -77,6 +93,21 @@ class Responder:
         else:
             proceed(timeout)
 
+    def has_changed(self) -> None:
+        self._due = None
+
+    def _ahead(self) -> float:
+        """Seconds by which its clock is ahead."""
+        return self._clock.ahead if isinstance(self._clock, SteppedClock) else 0.0
+
+    def wait(self) -> float:
+        """Seconds until `tick` has something to do."""
+        due = self.due()
+        return due if due == _NEVER else due - self._clock.now()
+
+    def tick_now(self) -> None:
+        self.tick(self._clock.now())
+
     def due(self) -> float:
         """When (by its clock) `tick` has something to do."""
         if self._due is None:
@@ -96,13 +127,16 @@ class Responder:
         expire_punctually(self._broker, now)
 
     def next_outputs(
-        self, congested: Callable[[str], bool], busy: Callable[[str], bool]
+        self,
+        congested: Callable[[str], bool],
+        busy: Callable[[str], bool],
+        held: Callable[[TraceEvent], bool] = lambda _: False,
     ) -> Iterable[TraceEvent] | None:
         """The next frame that the broker sends, as its fault makes it (so perhaps none or several); None: it is quiet.
 
         Deliveries to connections that are `congested` wait; and so do confirms of what queues have taken to those that
         are `busy`, of which more is to be read: so they come together, and after what is confirmed at once, as from a
-        broker whose queues take their time. Raises `ModelDefect`.
+        broker whose queues take their time. So does what is `held`. Raises `ModelDefect`.
         """
         if self._broker.quiet:
             return None
@@ -111,6 +145,8 @@ class Responder:
             if event.name == "basic.deliver" and congested(event.connection):
                 continue
             if event.name == "basic.ack" and busy(event.connection) and self._is_taken(event):
+                continue
+            if held(event):
                 continue
             break
         else:

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dead_letter_headers import HISTORY
 from amqpspec.model.broker.queues import Arrival, Consumer, Dropping, Message, Queue
 from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.protocol.field_types import Int64
+from amqpspec.model.protocol.methods import Content, Table
+from amqpspec.model.protocol.patterns import AnyMoment
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A message as it was published, and the names of the queues that it was routed to."""
+
+    exchange: str
+    routing_key: str
+    content: Content
+    queues: tuple[str, ...]
 
 
 class ServedBroker(Broker):
@@ -19,12 +37,31 @@ class ServedBroker(Broker):
         self.bookkeeping.counting = False
         #: of faults that have to remember something
         self.memory: dict[Any, Any] = {}
+        #: the latest of what was published, where somebody wants to know
+        self.publications: deque[Publication] = deque(maxlen=0)
+        #: seconds by which its clock is ahead of the day's
+        self.ahead: Callable[[], float] = float
+
+    def published(self, pattern: Message, copies: tuple[tuple[Queue, Message], ...]) -> None:
+        if self.publications.maxlen:
+            names = tuple(queue.name for queue, _ in copies)
+            self.publications.append(Publication(pattern.exchange, pattern.routing_key, pattern.content, names))
 
     def enqueue(self, queue: Queue, message: Message) -> None:
+        if message.deaths:
+            self._date(message)
         super().enqueue(queue, message)
         self.prove(queue, message)
         if message.deadline is not None:
             message.deadline = message.deadline.begun_by(message.deadline.since)
+
+    def _date(self, message: Message) -> None:
+        """The history of the dead letter tells when it died, in seconds."""
+        now = (datetime.now(UTC) + timedelta(seconds=self.ahead())).replace(microsecond=0)
+        message.deaths = tuple(_dated(death, now) for death in message.deaths)
+        properties = message.content.properties
+        headers = {**properties["headers"], HISTORY: [_dated(death, now) for death in properties["headers"][HISTORY]]}
+        message.content = Content({**properties, "headers": headers}, message.content.body)
 
     def prove(self, queue: Queue, message: Message, *, by_confirm: bool = False) -> None:
         if message.arrival is not Arrival.PROVEN:
@@ -56,3 +93,12 @@ class ServedBroker(Broker):
             del self.channels[key]
             self.debtors.pop(key, None)
         self.debtors.pop((name, 0), None)
+
+
+def _dated(death: Any, now: datetime) -> Any:
+    """As RabbitMQ writes it: the count is a long."""
+    if not isinstance(death, dict):
+        return death
+    count = death.get("count")
+    told: Table = {**death, "count": Int64(count)} if isinstance(count, int) else death
+    return {**told, "time": now} if isinstance(death.get("time"), AnyMoment) else told

@@ -148,6 +148,7 @@ class _ClockedOtherwise(ServedBroker):
             if entry.deadline is not None:
                 since = self.since(entry, entry.deadline)
                 entry.deadline = replace(entry.deadline, since=since, by=since)
+                self.next_timeout = min(self.next_timeout, entry.deadline.earliest)
         super().refresh_sharing(channel)
 
     def since(self, entry: Unacknowledged, deadline: Deadline) -> float:
@@ -225,4 +226,5 @@ def handed_over(broker: ServedBroker, method: Method) -> Unacknowledged | None:
 def begin(broker: ServedBroker, method: Method, entry: Unacknowledged, seconds: float) -> None:
     """Have what was delivered just now time out."""
     entry.deadline = Deadline(seconds, broker.latest, broker.latest)
+    broker.next_timeout = min(broker.next_timeout, entry.deadline.earliest)
     broker.timing[(method.connection, method.channel)] = None

@@ -87,6 +87,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(["run", FAULTY, *words]) == 1
     assert main(["pipeline", "import", str(directory / "store"), str(directory / "plain"), "--run", "r"]) == 0
     assert main(["pipeline", "judge", str(directory / "store")]) == 1
+    assert main(["replay", str(directory / "ä.amqp"), "--quiet", "--out", str(directory / "right")]) == 0
+    shutil.move(directory / "right/trace.jsonl", directory / "incoming")
     return directory
 
 

@@ -9,6 +9,7 @@ from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.promises.versions import RABBITMQ
 from amqpspec.model.protocol.methods import ClockWait, Content, Table, event_of
 from tests.handshakes import CAPABLE, opening
 
@@ -36,8 +37,9 @@ class Timed:
         dialect: str = "rabbitmq-4.3",
         capabilities: Mapping[str, Any] = CAPABLE,
         server_capabilities: Collection[str] = (),
+        product: str = RABBITMQ,
     ) -> None:
-        self.acceptor = acceptor_for(dialect_named(dialect))
+        self.acceptor = acceptor_for(dialect_named(dialect), product=product)
         for connection in ("a", "b"):
             for method in opening(connection, self.acceptor.dialect, capabilities, server_capabilities):
                 (self.acceptor.sent if method.sent else self.acceptor.received)(method)

@@ -175,6 +175,8 @@ def test_an_error_of_the_suite_costs_one_connection(
 
     monkeypatch.setattr(OpenJudge, "event", breaking)
     lines: list[Line] = []
+    for folder in ("judgements", "state", "batches"):
+        (tmp_path / "out" / folder).mkdir(parents=True)
     for task in range(live.TASKS):
         lines += live._judge_share(tmp_path / "out", task, 0, [str(recorded)])
     (error,) = [line.text for line in lines if line.is_error]

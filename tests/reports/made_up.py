@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, RunResult, TargetDescription
-from amqpspec.conformance.verdicts.known_behaviour import defect_outcomes
+from amqpspec.conformance.verdicts.known_behaviour import DefectOutcome
 from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.defects.known_defects import known_defects
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
@@ -82,6 +83,10 @@ def result(*, failures: bool = True, undecided: bool = True) -> RunResult:
         FoundFailure(ODD, f"search {HOSTILE}", (HOSTILE,), f"echo '{HOSTILE}'", 1, rate=(7, 20)),
     )
     blamed = {each.failure.requirement for each in found} if failures else set()
+    tested = {
+        "exclusive-consumer-ignored": (2 if failures else 0, 1, 5),
+        "cancel-before-consume-ok-beside-breaks": (0, 7, 0),
+    }
     return RunResult(
         tool="amqpspec",
         tool_version="0.1.0",
@@ -100,13 +105,8 @@ def result(*, failures: bool = True, undecided: bool = True) -> RunResult:
         undecided=(("search 90", f"too many explanations {HOSTILE}"),) if undecided else (),
         seconds=74.25,
         measurements=MEASUREMENTS,
-        defects=defect_outcomes(
-            {
-                ("exclusive-consumer-ignored", True): 2 if failures else 0,
-                ("exclusive-consumer-ignored", False): 1,
-                ("cancel-before-consume-ok-beside-breaks", False): 7,
-            },
-            TARGET.dialect,
+        defects=tuple(
+            DefectOutcome(each.name, *tested.get(each.name, (0, 0, 0))) for each in known_defects(TARGET.dialect)
         ),
     )
 

@@ -137,7 +137,8 @@ class TestDefects:
         assert [each.defect for each in not_seen(result())] == [NOT_SEEN]
         assert listed[0].in_this_run == "not seen, though 7 sequences would have shown it: fixed?"
         assert listed[1].defect is DEFECT
-        assert listed[1].in_this_run == "seen in 2 sequences; not in 1 other that could have shown it"
+        seen = "seen in 2 sequences; not in 1 other that could have shown it"
+        assert listed[1].in_this_run == seen + "; may have spoiled 5 sequences"
         assert listed[-1].in_this_run == "not put to the test"
 
     def test_another_product_has_not_fixed_what_it_never_did(self) -> None:

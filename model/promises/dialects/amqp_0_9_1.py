@@ -22,7 +22,6 @@ AMQP_0_9_1 = Dialect(
     quorum_count_on_first_get=False,
     lost_consumers_by_creation=False,
     quorum_active_by_priority=False,
-    quorum_takeover_after_return=False,
     queue_type_in_get_error="quorum",
     stream_names_delivery_mode=False,
     default_queue_type_in_errors=None,

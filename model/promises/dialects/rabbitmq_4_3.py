@@ -40,7 +40,6 @@ RABBITMQ_4_3 = replace(
     quorum_expires_by_priority=True,
     largest_announced_body=536_870_912,
     quorum_acquired_count=True,
-    quorum_takeover_after_return=True,
     queue_type_in_get_error='<<"quorum">>',
     queue_arguments=KNOWN_TO_4_3,
     transient_queues=DeprecatedFeature.EITHER,

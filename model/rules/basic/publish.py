@@ -109,6 +109,7 @@ def deliver(broker: Broker, channel: Channel, publication: Publication) -> tuple
     """The message goes to the queues that it was routed to, or back to the client."""
     pattern, routes = publication.pattern, publication.routes
     copies = _enqueue(broker, channel, routes, pattern)
+    broker.published(pattern, copies)
     _remember(broker, channel, routes, pattern.content)
     if not copies and not pattern.exchange:
         broker.deleted_of_late.pop(pattern.routing_key, None)

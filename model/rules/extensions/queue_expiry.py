@@ -99,9 +99,12 @@ def next_expiry(broker: Broker) -> float:
     if not _has_deadlines(broker):
         return NEVER
     forget_ageless_queues(broker)
-    note_next_timeout(broker)
+    if broker.next_timeout <= broker.latest:
+        note_next_timeout(broker)
+    # a bound is enough: at that time it is asked again
+    timeout = broker.next_timeout if broker.next_timeout > broker.latest else next_due(broker)
     moments = [queue.idle_since + seconds for queue, seconds in _idle(broker)]
-    return min([*moments, next_message_expiry(broker), next_due(broker)])
+    return min([*moments, next_message_expiry(broker), timeout])
 
 
 def _has_deadlines(broker: Broker) -> bool:

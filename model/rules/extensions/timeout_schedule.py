@@ -11,7 +11,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.deadlines import LATE_SECONDS, NEVER
 from amqpspec.model.broker.delivery_timeouts import first_of_each, note_next_timeout
-from amqpspec.model.broker.internal_events import DeliveryTimeout, OverdueTimeout
+from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.protocol.methods import ChannelKey
 from amqpspec.model.rules.extensions.timeout_cancels_consumer import is_told_by_close, time_out
@@ -51,13 +51,6 @@ def timeouts(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0
 
 def _certainly_over(broker: Broker, now: float) -> list[tuple[Channel, int, Unacknowledged]]:
     return [each for each in candidates(broker) if _certain_by(broker, each[0], each[1], each[2]) < now]
-
-
-def certain_timeouts(broker: Broker, now: float) -> Iterator[OverdueTimeout]:
-    """What must have timed out by now, one delivery of each queue: what a broker may have overlooked all the same."""
-    broker.looked_ahead_until = max(broker.looked_ahead_until, now)
-    for _, (channel, tag, _) in {each[2].queue: each for each in _certainly_over(broker, now)}.items():
-        yield OverdueTimeout(channel.key, tag)
 
 
 def _earliest(candidate: tuple[Channel, int, Unacknowledged]) -> float:

@@ -252,9 +252,7 @@ def recorded(name: str) -> Iterator[list[tuple[bool, bytes]]]:
         yield from said.values()
 
 
-@pytest.mark.parametrize(
-    "name", ["search-traffic", "search-consumers", "search-publishing", "search-timeouts", "scenarios"]
-)
+@pytest.mark.parametrize("name", ["search-traffic", "search-consumers", "search-publishing", "scenarios"])
 def test_wherever_a_capture_begins_nobody_is_blamed(tmp_path: Path, name: str) -> None:
     chance = random.Random(name)
     frames = 0

@@ -154,7 +154,7 @@ QUESTIONS: dict[str, tuple[float, Question]] = {
     "one consumer of several is held back by its limit": (0.02, _one_is_held_back),
     "one consumer of several has reached its limit": (0.1, _differ(_is_full)),
     "several consumers of a quorum queue": (0.1, lambda broker, _: any(_queues(broker, QueueType.QUORUM))),
-    "several consumers of a stream": (0.03, lambda broker, _: any(_queues(broker, QueueType.STREAM))),
+    "several consumers of a stream": (0.015, lambda broker, _: any(_queues(broker, QueueType.STREAM))),
     "an exclusive consumer": (0.02, _somebody(lambda each: each.exclusive)),
     "a consumer without a limit": (0.2, _somebody(lambda each: not each.prefetch and not each.no_ack)),
     "a consumer without acknowledgements beside another": (0.04, _differ(lambda each: each.no_ack)),
@@ -177,20 +177,14 @@ QUESTIONS: dict[str, tuple[float, Question]] = {
 
 #: Where a channel can have a limit of its own.
 QUESTIONS_OF_CHANNEL_LIMITS: dict[str, tuple[float, Question]] = {
-    "a limit of the channel beside a consumer's": (0.08, _both_limits),
+    "a limit of the channel beside a consumer's": (0.015, _both_limits),
     "a limit of the channel holds a message back": (0.01, _channel_limit_holds),
-    "a channel's limit and a quorum queue": (0.005, exercised("QOS-012")),
 }
 
 PAIRS: dict[str, tuple[float, PairQuestion]] = {
     "a publish crosses a cancel": (0.02, lambda first, second: _are(first, second, "publish", "cancel")),
     "a cancel crosses a deletion": (0.01, lambda first, second: _are(first, second, "cancel", "queue.delete")),
     "a deletion crosses a cancel": (0.01, lambda first, second: _are(first, second, "queue.delete", "cancel")),
-    "a cancel crosses a consume of its tag": (
-        0.01,
-        lambda first, second: _are(first, second, "cancel", "consume")
-        and first.arguments["consumer_tag"] == second.arguments.get("consumer_tag"),
-    ),
     "a consume crosses its cancel": (0.01, lambda first, second: _are(first, second, "consume", "cancel")),
     "a settlement crosses a cancel": (0.004, lambda first, second: _settles(first) and _is(second, "cancel")),
     "a cancel crosses the close of its channel": (

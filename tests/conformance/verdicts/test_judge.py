@@ -224,3 +224,29 @@ def test_what_fails_nothing_does_not_hide_that_the_rest_is_not_known(tmp_path: P
         judgement = judge.judgement()
         assert (judgement.verdict, judgement.failures) == (verdict, (warning,))
         assert is_harmless_only(judgement) is (verdict is Verdict.FAIL)
+
+
+@pytest.mark.parametrize(
+    ("product", "defect"),
+    [("RabbitMQ", "exclusive-consumer-ignored"), (None, "exclusive-consumer-ignored"), ("Another broker", "")],
+)
+def test_what_rabbitmq_is_known_for_excuses_no_other_product(tmp_path: Path, product: str | None, defect: str) -> None:
+    """A trace of old may not name the product."""
+    with EmbeddedBroker() as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
+        description = TargetDescription("embedded", "amqpspec", "0", "rabbitmq-4.3")
+        with Session(TargetUnderTest(broker.address, description), trace, "one") as session:
+            for line in (
+                "a.1 queue.declare q durable x-queue-type=quorum", "a.1 basic.consume q tag=t exclusive",
+                "b.1 basic.consume q tag=u",
+            ):  # fmt: skip
+                session.run(parse_command(line))
+    rows = [TraceRow(**row) for row in read_trace(tmp_path)]
+    place = next(i for i, row in enumerate(rows) if row.get("method") == "channel.close")
+    rows[place] |= {"method": "basic.consume-ok", "arguments": {"consumer_tag": "u"}}
+    if product is None:
+        del rows[0]["product"]
+    else:
+        rows[0]["product"] = product
+    (failure,) = judge(rows[: place + 1]).failures
+    assert (failure.requirement, failure.defect) == ("CONSUME-008", defect)
+    assert judge(rows[: place + 1]).windows == ((defect,) if defect else ())

@@ -168,12 +168,6 @@ WAYS = {
         "b.1 basic.publish $reply-to body=reply1",
         "b.1 basic.publish $reply-to body=reply2",
     ),
-    "expired-priority-message-delivered": (
-        "a.1 queue.declare q x-max-priority=5",
-        "a.1 basic.publish q body=m1",
-        "a.1 basic.publish q body=m2 priority=1 expiration=50",
-        "broker clock.wait 200",
-    ),
     "exclusive-consumer-ignored": (
         "a.1 queue.declare q durable x-queue-type=quorum",
         "a.1 basic.consume q tag=t exclusive",
@@ -186,7 +180,7 @@ WAYS = {
 def test_a_broker_that_keeps_the_promise_shows_it(name: str, tmp_path: Path) -> None:
     dialect = KNOWN_DEFECTS[name].dialects[-1]
     with EmbeddedBroker(dialect_named(dialect)) as broker, TraceWriter(tmp_path / "trace.jsonl") as trace:
-        target = TargetUnderTest(broker.address, TargetDescription("embedded", "amqpspec", "0", dialect), 5.0)
+        target = TargetUnderTest(broker.address, TargetDescription("embedded", "RabbitMQ", "0", dialect), 5.0)
         with Session(target, trace, "s") as session:
             for line in WAYS[name][:-1]:
                 session.run(parse_command(line))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.model.judging.test_acceptor import Conversation
+from amqpspec.model.promises.versions import RABBITMQ
+from tests.model.judging.test_acceptor import ANOTHER, Conversation
 
 SINGLE = "x-single-active-consumer=true"
 QUORUM = "durable x-queue-type=quorum"
 
 
-def conversation(options: str = "", dialect: str = "rabbitmq-4.3") -> Conversation:
-    talk = Conversation(dialect).send(f"a.1 queue.declare q {options}")
+def conversation(options: str = "", dialect: str = "rabbitmq-4.3", product: str = RABBITMQ) -> Conversation:
+    talk = Conversation(dialect, product=product).send(f"a.1 queue.declare q {options}")
     return talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
 
 
@@ -209,11 +210,9 @@ def with_a_backlog() -> Conversation:
 
 @pytest.mark.known_defects
 def test_a_queue_that_left_its_backlog_may_serve_what_is_new_first() -> None:
-    talk = with_a_backlog()
-    for tag, body in ((1, "m3"), (2, "m4")):
-        talk.send(f"c.1 basic.publish q body={body}").deliver("b.1", tag, body, consumer="u").rest()
+    talk = with_a_backlog().send("c.1 basic.publish q body=m3").deliver("b.1", 1, "m3", consumer="u")
     assert talk.failure.defect == "cancel-leaves-backlog"
-    assert not talk.acceptor.finished
+    assert talk.acceptor.broker.queues["q"].open_by
 
 
 @pytest.mark.known_defects
@@ -244,7 +243,7 @@ def test_a_queue_that_left_its_backlog_may_crash_over_what_comes_behind_the_barr
     talk.send("b.1 channel.close reply-code=200 reply-text=done")
     talk.see("b.1", "basic.cancel", consumer_tag="u", nowait=True)
     assert talk.failure.defect == "cancel-leaves-backlog"
-    assert talk.acceptor.finished
+    assert talk.acceptor.broker.queues["q"].open_by
 
 
 def test_who_is_served_out_of_turn_is_not_among_those_who_might_have_been() -> None:
@@ -264,3 +263,38 @@ def test_in_the_text_consumers_take_turns_only_where_priorities_are_announced() 
 
     assert out_of_turn("amqp-0-9-1+per_consumer_qos") == []
     assert out_of_turn("amqp-0-9-1+consumer_priorities+per_consumer_qos") == ["PRIORITY-002"]
+
+
+@pytest.mark.known_defects
+@pytest.mark.parametrize("at_rest", [False, True])
+def test_messages_may_be_on_their_way_to_the_previous_active_consumer(at_rest: bool) -> None:
+    """So the queue counts them no more, until all is at rest."""
+    talk = conversation(f"{QUORUM} {SINGLE}", "rabbitmq-4.0", ANOTHER)
+    talk.send("c.1 confirm.select").see("c.1", "confirm.select-ok").rest()
+    for number in (1, 2):
+        talk.send(f"c.1 basic.publish q body=m{number}").confirm("c.1", number).rest()
+    talk.send("a.1 basic.consume q tag=s x-priority=-1 &", "b.1 basic.qos 1").see("b.1", "basic.qos-ok")
+    talk.send("b.1 basic.consume q tag=t x-priority=5").see("b.1", "basic.consume-ok", consumer_tag="t")
+    talk.see("a.1", "basic.consume-ok", consumer_tag="s").deliver("a.1", 1, "m1", consumer="s")
+    if at_rest:
+        talk.rest()
+    talk.send("c.1 queue.declare q passive")
+    if not at_rest:
+        talk.deliver("a.1", 2, "m2", consumer="s")
+    talk.see("c.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=1)
+    assert all(failure.defect for failure in talk.acceptor.failures) is not at_rest
+
+
+@pytest.mark.parametrize("first", ["t no-ack", "t"])
+@pytest.mark.parametrize(("limits", "successor"), [((2, 5), "u"), ((5, 2), "t"), ((0, 5), "t"), ((0, 3000), "u")])
+def test_of_equal_ones_the_one_with_the_higher_limit_is_next(
+    first: str, limits: tuple[int, int], successor: str
+) -> None:
+    talk = consume(conversation(f"{QUORUM} {SINGLE}", "rabbitmq-4.3"), "b.1", "active")
+    talk = consume(limit(talk, "a.1", limits[0]), "a.1", *first.split())
+    talk = consume(limit(talk, "a.1", limits[1]), "a.1", "u")
+    talk.send("b.1 channel.close").see("b.1", "channel.close-ok").rest().send("c.1 basic.publish q body=m1")
+    wrong = talk.fork().deliver("a.1", 1, "m1", consumer="t" if successor == "u" else "u")
+    assert wrong.failure.requirement == "SAC-003"
+    talk.deliver("a.1", 1, "m1", consumer=successor).rest()
+    assert talk.acceptor.failures == []

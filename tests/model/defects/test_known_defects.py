@@ -7,19 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
-from amqpspec.model.defects.wrong_outputs import MISSING_OUTPUTS, OUTPUT_DEFECTS
 
 import amqpspec.model
+from amqpspec.model.defects.habits import HABITS
 from amqpspec.model.defects.known_defects import (
     KNOWN_DEFECTS,
+    OUTPUT_DEFECTS,
+    TRANSITIONS,
+    WINDOWS,
+    acceptor_for,
     defects_from,
+    followed,
     is_as_known,
     known_defects,
     strength_of,
 )
 from amqpspec.model.judging.known_defect import KnownDefect
-from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure, Shape
@@ -33,11 +37,13 @@ def failure(defect: str, requirement: str = "REPLY-006") -> Failure:
 
 
 def test_each_has_a_name_of_its_own_and_says_all() -> None:
-    assert len(KNOWN_DEFECTS) == len(DEFECT_TRANSITIONS) + len(OUTPUT_DEFECTS)
+    assert len(KNOWN_DEFECTS) == len(TRANSITIONS) + len(OUTPUT_DEFECTS) + len({window.name for window in WINDOWS})
     for name, defect in KNOWN_DEFECTS.items():
         assert defect.name == name
         assert defect.requirement in requirements()
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", name)
         assert defect.statement.endswith(".") and defect.source
+        assert defect.dialects and "amqp-0-9-1" not in defect.dialects, "the text itself has no defects"
         assert defect.brokers == tuple(map(str, defect.versions or [VERIFIED[each] for each in defect.dialects]))
         for known in defect.versions:
             assert dialect_name_of(known.first) in defect.dialects
@@ -45,8 +51,7 @@ def test_each_has_a_name_of_its_own_and_says_all() -> None:
 
 def test_those_of_frames_have_something_to_go_by() -> None:
     for defect in OUTPUT_DEFECTS:
-        assert defect.names or defect.goes_on or defect.name in MISSING_OUTPUTS
-    assert set(MISSING_OUTPUTS) <= set(KNOWN_DEFECTS)
+        assert defect.names or defect.goes_on
 
 
 def test_the_law_names_no_known_defect() -> None:
@@ -96,6 +101,15 @@ def test_a_dialect_has_its_own(dialect: str) -> None:
     assert {each.name for each in own} == {n for n, each in KNOWN_DEFECTS.items() if dialect in each.dialects}
     assert [each.requirement for each in own] == sorted(each.requirement for each in own)
     assert own or dialect == "amqp-0-9-1", "the text itself has no defects"
+
+
+def test_what_rabbitmq_does_after_it_broke_is_followed_of_rabbitmq_alone() -> None:
+    known = acceptor_for(dialect_named("rabbitmq-4.3"))._defects
+    assert known is followed("rabbitmq-4.3") and known.transitions and known.windows
+    other = acceptor_for(dialect_named("rabbitmq-4.3"), product="GarageMQ")._defects
+    assert (other.transitions, other.windows, other.of_outputs) == ((), (), OUTPUT_DEFECTS)
+    of_the_text = acceptor_for(dialect_named("amqp-0-9-1"), product="Qpid Broker-J")._defects
+    assert (of_the_text.transitions, of_the_text.windows) == (HABITS, ())
 
 
 def test_a_failure_is_as_known_only_where_its_defect_is_known_of_the_dialect() -> None:

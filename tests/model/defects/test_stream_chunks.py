@@ -28,22 +28,6 @@ def test_whether_a_chunk_goes_on_is_open_until_all_is_at_rest() -> None:
     assert talk.see("a.1", "basic.cancel-ok", consumer_tag="t").passes()
 
 
-def test_a_chunk_need_not_be_handed_over_whole_a_second_time() -> None:
-    """What one consumer was handed beyond its limit is one chunk with what came before, and no promise."""
-    talk = Reading("rabbitmq-3", 1, 3, at_once=True).consume().read(1, 0).read(2, 1).rest()
-    talk.consume("first", "u").read(3, 0, "u")
-    assert talk.fork().read(4, 1, "u").is_known(CHUNKS)
-    assert talk.is_known(CHUNKS)
-
-
-def test_the_excess_counts() -> None:
-    talk = Reading("rabbitmq-3", 1, 2, at_once=True).consume().read(1, 0).read(2, 1).rest()
-    talk.send("b.1 basic.publish s body=m2").rest()
-    talk.send("a.1 basic.ack 1").rest()
-    assert talk.fork().read(3, 2).is_known(CHUNKS, ""), "it begins a chunk, and is none of the excess"
-    assert talk.send("a.1 basic.ack 2").read(3, 2).is_known(CHUNKS)
-
-
 def test_what_was_sent_before_the_first_of_a_chunk_was_seen_may_be_of_that_chunk() -> None:
     talk = Reading("rabbitmq-3", 1, published=1, at_once=True).consume("next").rest()
     talk.send("b.1 basic.publish s body=m1 &", "b.1 basic.publish s body=m2 &", "b.1 basic.publish s body=m3")

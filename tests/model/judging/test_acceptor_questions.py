@@ -2,33 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from amqpspec.model.judging.acceptor_questions import AcceptorQuestions
 from tests.model.judging.test_acceptor import Conversation
-
-LIMITED = 'a.1 queue.declare q durable x-queue-type=quorum x-max-length-bytes=8 x-dead-letter-exchange="" '
-
-
-def with_defect() -> Conversation:
-    """Two messages of 3 octets: by a known defect that counts more, the first has been driven out, to r."""
-    talk = Conversation().send("a.1 queue.declare r durable")
-    talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
-    talk.send(LIMITED + "x-dead-letter-routing-key=r")
-    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
-    for body in ("one", "two"):
-        talk.send(f"a.1 basic.publish q body={body}", "a.1 queue.declare q passive")
-        talk.see("a.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0)
-    return talk
-
-
-@pytest.mark.known_defects
-@pytest.mark.parametrize("defective_first", [False, True])
-def test_where_a_defect_sends_messages_is_asked_whichever_explanation_is_the_first(defective_first: bool) -> None:
-    acceptor = with_defect().acceptor
-    assert {explanation.defect is None for explanation in acceptor.explanations} == {False, True}
-    acceptor.explanations.sort(key=lambda explanation: (explanation.defect is None) is defective_first)
-    assert AcceptorQuestions(acceptor).unproven_elsewhere() == ["r"]
 
 
 def test_a_letter_because_of_deliveries_that_nobody_saw_is_asked_for() -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
 
 from amqpspec.model.broker.internal_events import DeliveryLimitExcess, InternalEvent, MessageLoss
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.known_defect import ANY_NUMBER
 from amqpspec.model.judging.merging import Seen, least_advanced, merged
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
 
@@ -46,12 +45,3 @@ def test_what_makes_no_difference_any_more_is_not_expected() -> None:
     only.broker.internal_events.append(DeliveryLimitExcess("q", 0))
     only.expect_internal_events()
     assert (only.pending, only.broker.internal_events) == ([], [])
-
-
-def test_of_two_defects_that_lead_to_one_state_the_one_is_followed_that_may_show_longer() -> None:
-    at_once, some_time = (next(each for each in DEFECT_TRANSITIONS if each.shows_within == n) for n in (0, ANY_NUMBER))
-    for order in ((at_once, some_time), (some_time, at_once)):
-        both = [explanation(), explanation()]
-        for each, defect in zip(both, order, strict=True):
-            each.defect = defect
-        assert [each.defect for each in merged(both)] == [some_time]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.defects.known_defects import TRANSITIONS
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.refuted import note_refuted
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT
 from amqpspec.model.protocol.methods import Method
 
-DEFECT = DEFECT_TRANSITIONS[0]
+DEFECT = TRANSITIONS[0]
 INPUT = Method("a", 1, "basic.ack", {}, sent=True)
 
 

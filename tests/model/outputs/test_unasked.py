@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amqpspec.model.judging.known_defect import NO_DEFECTS
+from amqpspec.model.judging.defects_followed import NO_DEFECTS
 from amqpspec.model.judging.points import points
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.replies import ASKED_FOR, is_unasked

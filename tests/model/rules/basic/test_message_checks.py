@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from amqpspec.model.defects.consumers_of_ended_queues import note_serving_unseen
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
@@ -14,7 +13,6 @@ from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Content
 from amqpspec.model.rules.basic.message_checks import as_delivered, check_properties, check_size, further_keys
-from tests.model.judging.test_acceptor import declared
 
 
 def broker(dialect: str = "rabbitmq-4.3", user: str = "guest") -> Broker:
@@ -123,17 +121,3 @@ def test_the_largest_body(dialect: str, limit: int) -> None:
     body.size = limit + 1
     with pytest.raises(ProtocolError, match=f"message size {limit + 1} is larger than configured max size {limit}"):
         check_size(made, Content({}, body))
-
-
-@pytest.mark.parametrize("count", [0, 1, 18])
-def test_where_unseen_consumers_are_served_a_message_may_have_been_given_back_any_number_of_times(count: int) -> None:
-    """Known defect next-queue-gets-consumers: the channel of the consumers that nobody knows returns what it gets."""
-    talk = declared("quorum", dialect="rabbitmq-3").send("b.1 basic.publish q body=m1").rest()
-    note_serving_unseen(talk.acceptor.broker, talk.acceptor.broker.queues["q"])
-    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t")
-    headers = {"headers": {"x-delivery-count": count}} if count else {}
-    talk.see(
-        "a.1", "basic.deliver", "m1", properties=headers,
-        consumer_tag="t", delivery_tag=1, redelivered=count > 0, exchange="", routing_key="q",
-    )  # fmt: skip
-    assert not talk.rest().acceptor.failures

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from amqpspec.model.defects.crash import break_some_time
 
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown
 from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
@@ -116,6 +114,7 @@ def crash_of_cancel() -> Conversation:
     return talk.send("a.2 basic.consume q tag=v &", "a.2 basic.cancel v")
 
 
+@pytest.mark.known_defects
 def test_what_a_broken_connection_said_before_may_be_read_behind_what_follows_from_its_end() -> None:
     talk = crash_of_cancel().deliver("b.1", 1, "m1", redelivered=True, consumer="u")
     talk.see("a.2", "basic.consume-ok", consumer_tag="v")
@@ -124,40 +123,7 @@ def test_what_a_broken_connection_said_before_may_be_read_behind_what_follows_fr
     assert [failure.defect for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
 
 
-def test_a_reply_that_nobody_asked_for_is_wrong_all_the_same() -> None:
-    talk = crash_of_cancel().deliver("b.1", 1, "m1", redelivered=True, consumer="u")
-    talk.see("a.2", "basic.consume-ok", consumer_tag="v").see("a.2", "basic.consume-ok", consumer_tag="v")
-    assert [failure.defect for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks", ""]
-
-
-@pytest.mark.parametrize(("counted", "known"), [(1, True), (2, False)])
-def test_a_queue_may_count_the_consumer_whose_cancel_crashed_its_channel(counted: int, known: bool) -> None:
-    talk = declared("quorum", dialect="rabbitmq-4.0").send("a.2 basic.consume q tag=v &", "a.2 basic.cancel v")
-    talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
-    talk.send("a connection.close-ok").see("a", "socket.closed").send("b.1 queue.declare q passive")
-    talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=counted)
-    assert all(failure.defect for failure in talk.acceptor.failures) == known
-
-
-def test_a_consumer_beside_an_exclusive_one_shows_by_what_it_had_though_its_connection_broke_at_once() -> None:
-    """a.2 is handed m2 and ends before a.1, which holds m1: so m2 is in front of it, and has failed."""
-    talk = declared("quorum").send("b.1 basic.publish q body=m1").rest().send("b.1 basic.publish q body=m2").rest()
-    talk.send("a.1 basic.qos 1").see("a.1", "basic.qos-ok")
-    talk.send("a.1 basic.consume q tag=t exclusive").see("a.1", "basic.consume-ok", consumer_tag="t")
-    talk.deliver("a.1", 1, "m1").rest().send("a.2 basic.qos 1").see("a.2", "basic.qos-ok").rest()
-    talk.send("a.2 basic.consume q tag=u &", "a.2 channel.open")
-    text = "CHANNEL_ERROR - second 'channel.open' seen"
-    talk.see("a", "connection.close", reply_code=504, reply_text=text, class_id=20, method_id=10)
-    talk.send("a connection.close-ok").see("a", "socket.closed").rest()
-    for method in ("qos 1", "qos 2", "qos 3"):
-        talk.send(f"b.1 basic.{method}").see("b.1", "basic.qos-ok").rest()
-    talk.send("b.1 basic.get q")
-    about = {"delivery_tag": 1, "redelivered": True, "exchange": "", "routing_key": "q", "message_count": 1}
-    headers = {"x-delivery-count": 1, "x-acquired-count": 1}
-    talk.see("b.1", "basic.get-ok", "m2", properties={"headers": headers}, **about).rest()
-    assert [failure.defect for failure in talk.acceptor.failures] == ["exclusive-consumer-ignored"]
-
-
+@pytest.mark.known_defects
 @pytest.mark.parametrize("further", [(), ("a.2 basic.qos 1 &",)], ids=["at-once", "behind-another-input"])
 def test_a_channel_that_crashes_ends_before_the_others_of_its_connection(further: tuple[str, ...]) -> None:
     """What it held may be handed to a consumer on another one of them yet; what it is sent it may process before."""
@@ -173,6 +139,7 @@ def test_a_channel_that_crashes_ends_before_the_others_of_its_connection(further
     assert [failure.defect for failure in talk.acceptor.failures] == ["cancel-before-consume-ok-breaks"]
 
 
+@pytest.mark.known_defects
 @pytest.mark.parametrize("text", ["INTERNAL_ERROR", "INTERNAL_ERROR - Cannot query missing deliveries from {q}: no"])
 def test_a_queue_may_be_gone_when_the_channel_asks_for_what_a_reused_tag_seems_to_lack(text: str) -> None:
     talk = declared("quorum", dialect="rabbitmq-3").send("b.1 basic.publish q body=m1").rest()
@@ -185,14 +152,6 @@ def test_a_queue_may_be_gone_when_the_channel_asks_for_what_a_reused_tag_seems_t
     assert [failure.defect for failure in talk.acceptor.failures] == ["reused-tag-breaks-at-delivery"]
 
 
-def test_two_channels_that_crash_break_their_connection_once() -> None:
-    broker = declared(dialect="rabbitmq-4.0").send("a.2 basic.qos 1").see("a.2", "basic.qos-ok").rest().acceptor.broker
-    break_some_time(broker, ("a", 1))
-    break_some_time(broker, ("a", 2))
-    assert [owed.method for owed in broker.connections["a"].owed] == ["connection.close"]
-    assert broker.teardowns == [ChannelCrash("a", 2), ChannelCrash("a", 1), ConnectionTeardown("a")]
-
-
 @pytest.mark.parametrize("count", [0, 1])
 def test_what_other_channels_were_sent_may_come_too_late_when_an_error_ends_them(count: int) -> None:
     talk = declared().send("a.2 basic.qos 1").see("a.2", "basic.qos-ok").rest()
@@ -202,19 +161,3 @@ def test_what_other_channels_were_sent_may_come_too_late_when_an_error_ends_them
     talk.send("a connection.close-ok").see("a", "socket.closed").rest().send("b.1 queue.declare q passive")
     talk.see("b.1", "queue.declare-ok", queue="q", message_count=count, consumer_count=0).rest()
     assert talk.acceptor.verdict is Verdict.PASS
-
-
-def test_the_limit_of_a_channel_goes_before_its_consumers_do_when_it_crashes() -> None:
-    """c.1 may be handed m2 by a queue that hears of its end somewhat later, and nobody sees it."""
-    talk = declared(dialect="rabbitmq-4.0").send("b.1 basic.publish q body=m1", "b.1 basic.publish q body=m2").rest()
-    talk.send("a.2 basic.qos 1 global").see("a.2", "basic.qos-ok")
-    talk.send("a.2 basic.consume q tag=t").see("a.2", "basic.consume-ok", consumer_tag="t").deliver("a.2", 1, "m1")
-    talk.rest().send("a.2 basic.consume q tag=u &", "a.2 basic.cancel u")
-    talk.see("a", "connection.close", reply_code=541, reply_text="INTERNAL_ERROR", class_id=0, method_id=0)
-    talk.send("a connection.close-ok").see("a", "socket.closed").rest()
-    known = ["cancel-before-consume-ok-breaks"]
-    assert [failure.defect for failure in talk.acceptor.failures] == known
-    talk.send("b.1 basic.get q").got("b.1", 1, "m1", 1, redelivered=True)
-    for was_seen in (True, False):
-        other = talk.fork().send("b.1 basic.get q").got("b.1", 2, "m2", 0, redelivered=was_seen).rest()
-        assert [failure.defect for failure in other.acceptor.failures] == known

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from amqpspec.model.defects.transitions import DEFECT_TRANSITIONS, acceptor_for
+import pytest
 
-from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.session.plan import Plan
-from amqpspec.model.broker.queues import Arrival
-from amqpspec.model.outputs.observation import observe
+from amqpspec.model.defects.known_defects import acceptor_for
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import Content, Method, event_of
 from tests.handshakes import opening
@@ -46,6 +43,7 @@ class Lettered(Timed):
         return [failure.defect for failure in self.acceptor.failures]
 
 
+@pytest.mark.known_defects
 def test_one_that_expires_behind_a_message_that_is_taken_is_known_to_be_lost() -> None:
     talk = Lettered("", "expiration=0")
     talk.send(3.0, "a.1 basic.get q")
@@ -55,33 +53,3 @@ def test_one_that_expires_behind_a_message_that_is_taken_is_known_to_be_lost() -
     talk.read(4.0)
     talk.acceptor.overdue()
     assert talk.known == ["stream-takes-no-dead-letters"]
-    assert not talk.acceptor.finished
-
-
-def test_a_broker_that_loses_one_loses_all() -> None:
-    talk = Lettered(*["expiration=1000"] * 4)
-    talk.count(2.2, 3).count(2.3, 1).count(4.0, 0)
-    talk.send(5.0, "a.1 basic.publish s body=last")
-    talk.acceptor.quiescent()
-    assert sum(explanation.defect is not None for explanation in talk.acceptor.explanations) == 1
-    talk.read(6.0)
-    talk.come(6.2, "basic.deliver", b"last", {"x-stream-offset": 0}, consumer_tag="t", delivery_tag=1, routing_key="s")
-    assert talk.known == ["stream-takes-no-dead-letters"]
-    assert not talk.acceptor.finished
-
-
-def test_what_a_commit_publishes_to_the_stream_moves_up_where_a_letter_is_lost() -> None:
-    loses = next(each for each in DEFECT_TRANSITIONS if each.name == "stream-takes-no-dead-letters")
-    plan = Plan(dialect_named("rabbitmq-3"))
-    lines = (
-        "a.1 queue.declare s durable x-queue-type=stream", f"a.1 queue.declare q durable x-max-length=0 {TO_STREAM}",
-        "a.1 tx.select", "a.1 basic.publish q body=m1", "a.1 basic.publish s body=m2",
-    )  # fmt: skip
-    for line in lines:
-        plan.carry_out(parse_command(line))
-    broker = plan.broker
-    loses.process(broker, Method("a", 1, "tx.commit", {}, sent=True))
-    (kept,) = broker.queues["s"].log
-    assert (kept.content.body, kept.position) == (b"m2", 0)
-    observe(broker, Method("a", 1, "tx.commit-ok", {}, sent=False))
-    assert kept.arrival is Arrival.PROVEN

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from amqpspec.model.defects.overflow import weigh_properties
-from amqpspec.model.defects.transitions import HOOKS
 
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.plan import Plan
@@ -24,7 +22,7 @@ TO_D = 'x-dead-letter-exchange="" x-dead-letter-routing-key=d'
 
 def after(dialect: str, *lines: str) -> Broker:
     """The broker when these commands have been answered, with all that it delivers."""
-    plan = Plan(dialect_named(dialect), HOOKS)
+    plan = Plan(dialect_named(dialect))
     for line in lines:
         plan.carry_out(parse_command(line))
     return plan.broker
@@ -286,25 +284,6 @@ def test_a_consumer_without_acknowledgements_takes_no_more_at_once_than_its_chan
     assert [each.reason for each in broker.queues["q"].gone].count("OVERFLOW-002") == dropped
 
 
-@pytest.mark.parametrize(("properties", "left"), [
-    ("", 0), (" expiration=60000", 1), (" headers={}", 0), (' headers={"x-death": null}', 1),
-])  # fmt: skip
-def test_a_dead_letter_weighs_what_was_published(properties: str, left: int) -> None:
-    """By the known defect quorum-bytes-count-properties: 2 for the flags, 6 for the expiration that is none any more;
-    what the client sent of a history stays in what is stored.
-    """
-    broker = after(
-        "rabbitmq-4.3",
-        "a.1 queue.declare d durable x-queue-type=quorum x-max-length-bytes=8",
-        classic(TO_D),
-        f"a.1 basic.publish q body=m1{properties}",
-        "a.1 basic.get q",
-    )
-    weigh_properties(broker, broker.queues["d"])
-    answers(broker, "a.1 basic.reject 1")
-    assert len(ready(broker, "d")) == 1 - left
-
-
 @pytest.mark.parametrize("came", [0, 1, 2])
 def test_a_purge_may_overtake_publishes_of_its_channel_to_a_quorum_queue(came: int) -> None:
     talk = Conversation().send(quorum("")).see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
@@ -322,80 +301,6 @@ def test_what_has_come_to_a_classic_queue_is_purged() -> None:
     talk.send("a.1 queue.declare q passive")
     talk.see("a.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0).rest()
     assert talk.acceptor.verdict is Verdict.FAIL
-
-
-@pytest.mark.known_defects
-def test_what_an_error_gives_back_may_weigh_too_much() -> None:
-    """By the known defect quorum-bytes-count-properties: of two messages of 3 octets only the later one stays."""
-    talk = Conversation().send(quorum("x-max-length-bytes=8"))
-    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
-    talk.send("a.1 basic.publish q body=one", "a.1 basic.get q").got("a.1", 1, "one", 0).rest()
-    talk.send("b.1 basic.publish q body=two", "b.1 queue.declare q passive")
-    talk.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0).rest()
-    talk.send("a.1 basic.ack 7")
-    talk.see(
-        "a.1", "channel.close", reply_code=406, reply_text="PRECONDITION_FAILED - unknown delivery tag 7",
-        class_id=60, method_id=80,
-    )  # fmt: skip
-    talk.send("a.1 channel.close-ok", "b.1 queue.declare q passive")
-    talk.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0)
-    talk.acceptor.overdue()
-    assert talk.failure.defect == "quorum-bytes-count-properties"
-
-
-@pytest.mark.known_defects
-def test_dead_letters_that_a_publish_drives_out_may_weigh_too_much() -> None:
-    """The third one is too long for q, which dead-letters all three: 13 octets, and 19 with properties."""
-    talk = Conversation().send(
-        "a.1 queue.declare d durable x-queue-type=quorum x-max-length-bytes=14",
-        f"a.1 queue.declare q durable x-max-length-bytes=6 {TO_D}",
-    )
-    for name in ("d", "q"):
-        talk.see("a.1", "queue.declare-ok", queue=name, message_count=0, consumer_count=0)
-    talk.rest()
-    for body in ("one", "two", "seven77"):
-        talk.send(f"a.1 basic.publish q body={body}").rest()
-    talk.send("b.1 queue.declare d passive").see(
-        "b.1", "queue.declare-ok", queue="d", message_count=2, consumer_count=0
-    )
-    talk.acceptor.overdue()
-    assert talk.failure.defect == "quorum-bytes-count-properties"
-
-
-@pytest.mark.known_defects
-def test_a_defect_need_not_explain_what_nobody_has_asked_for() -> None:
-    """Nothing has shown yet that r has its message; q has none by the defect quorum-bytes-count-properties."""
-    talk = Conversation().send("a.1 queue.declare r durable")
-    talk.see("a.1", "queue.declare-ok", queue="r", message_count=0, consumer_count=0)
-    talk.send(quorum("x-max-length-bytes=6")).see(
-        "a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0
-    ).rest()
-    talk.send("a.1 basic.publish r body=elsewhere").rest().send("b.1 basic.publish q body=heavy")
-    talk.send("a.1 queue.declare q passive")
-    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
-    talk.acceptor.overdue()
-    assert talk.failure.defect == "quorum-bytes-count-properties"
-    assert talk.failure.allowed == ("1 of 1 ready messages of q",)
-    assert list(talk.acceptor.broker.queues["r"].unproven), "it is still open"
-
-
-@pytest.mark.known_defects
-@pytest.mark.parametrize("rests", [1, 3])
-def test_that_a_message_weighed_too_much_may_show_later(rests: int) -> None:
-    """A queue that had as many messages before it came as there should be with it has not shown anything by that."""
-    talk = Conversation().send(quorum("x-max-length=1 x-max-length-bytes=10"))
-    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
-    talk.send("a.1 basic.publish q body=m1", "a.1 queue.declare q passive")
-    talk.see("a.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0).rest()
-    talk.send('b.1 basic.publish q body=m2 content-encoding="utf-8"')
-    talk.acceptor.barrier(begins=True)
-    talk.send("a.1 queue.declare q passive")
-    talk.see("a.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0)
-    talk.acceptor.barrier(begins=False)
-    for _ in range(rests):
-        talk.rest()
-    talk.send("a.1 basic.get q").see("a.1", "basic.get-empty")
-    assert talk.failure.defect == "quorum-bytes-count-properties"
 
 
 @pytest.mark.parametrize(("at_once", "count", "is_right"), [

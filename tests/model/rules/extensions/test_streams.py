@@ -8,7 +8,8 @@ from typing import Any, Self
 import pytest
 
 from amqpspec.model.promises.verdict import Verdict
-from tests.model.judging.test_acceptor import Conversation
+from amqpspec.model.promises.versions import RABBITMQ
+from tests.model.judging.test_acceptor import ANOTHER, Conversation
 
 VERSIONS = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3")
 INVALID = "PRECONDITION_FAILED - invalid arg 'x-stream-offset' for queue 's' in vhost '/': {invalid_stream_offset_arg,"
@@ -17,8 +18,10 @@ INVALID = "PRECONDITION_FAILED - invalid arg 'x-stream-offset' for queue 's' in 
 class Reading(Conversation):
     """a.1 consumes, with a limit, from a stream to which b.1 publishes."""
 
-    def __init__(self, dialect: str, limit: int, published: int = 0, at_once: bool = False) -> None:
-        super().__init__(dialect)
+    def __init__(
+        self, dialect: str, limit: int, published: int = 0, at_once: bool = False, product: str = RABBITMQ
+    ) -> None:
+        super().__init__(dialect, product=product)
         self.names_mode = dialect != "rabbitmq-3"
         self.send("a.1 queue.declare s durable x-queue-type=stream")
         self.see("a.1", "queue.declare-ok", queue="s", message_count=0, consumer_count=0).rest()
@@ -92,7 +95,7 @@ def test_reading_that_begins_elsewhere(offset: str) -> None:
 
 
 def test_last_is_a_chunk_whose_extent_shows_with_the_first_delivery() -> None:
-    talk = Reading("rabbitmq-4.3", 5, published=3, at_once=True).consume("last")
+    talk = Reading("rabbitmq-4.3", 5, published=3, at_once=True, product=ANOTHER).consume("last")
     for first in range(3):
         one = talk.fork()
         for place, offset in enumerate(range(first, 3)):
@@ -153,7 +156,7 @@ def test_others_read_the_same() -> None:
 
 
 def test_what_others_have_read_is_not_left_out() -> None:
-    talk = Reading("rabbitmq-4.3", 1, published=2).consume().read(1, 0).rest().consume("first", "u")
+    talk = Reading("rabbitmq-4.3", 1, published=2, product=ANOTHER).consume().read(1, 0).rest().consume("first", "u")
     assert talk.read(2, 1, "u").failure.requirement == "STREAM-003"
 
 

@@ -142,6 +142,7 @@ class TestWhatEarlierVersionsDo:
             return timed.publish(1.7, "m2").deliver(1.72, 2, "m2").cancelled(2.1).send(2.3, "a.1 basic.cancel-ok c")
 
         assert forgotten().rest().wait(4.0).count(4.1, 2, 0).blamed == ""
-        closed = forgotten().rest().closed(2.8, -1)
+        cancelled = Timed().hold(SECOND).ask(1.5, "a.1 basic.cancel c", "basic.cancel-ok", consumer_tag="c")
+        closed = cancelled.closed(2.1, -1)
         assert closed.defect == "timeout-after-cancel-closes-channel"
         assert known(closed, BEFORE) and known(closed, Version(4, 4, 0))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from amqpspec.model.promises.versions import RABBITMQ
 from amqpspec.model.protocol.methods import Content, Method, Table
+from tests.model.judging.test_acceptor import ANOTHER
 from tests.model.timed_client import QUORUM, Timed
 
 #: In milliseconds; a delivery of `Timed.hold` is made between 1.0 and 1.02.
@@ -13,7 +15,7 @@ SECOND = "x-consumer-timeout=1000"
 RESUMED = {
     "TIMEOUT-016": "late-ack-resumes-consumer",
     "TIMEOUT-017": "late-reject-resumes-consumer",
-    "TIMEOUT-018": "",  # of no version: that of one is which there are others beside, or which is the active consumer
+    "TIMEOUT-018": "late-requeue-resumes-consumer",
 }
 
 
@@ -114,13 +116,13 @@ def test_other_consumers_go_on() -> None:
 
 @pytest.mark.known_defects
 def test_who_does_not_understand_basic_cancel_has_his_channel_closed() -> None:
-    def incapable() -> Timed:
-        return Timed(capabilities={}).hold(SECOND)
+    def incapable(product: str = RABBITMQ) -> Timed:
+        return Timed(capabilities={}, product=product).hold(SECOND)
 
     assert incapable().closed(2.1, 1000).blamed == ""
     assert incapable().closed(1.5, 1000).blamed == "TIMEOUT-009"
     assert incapable().in_vain(3.2).blamed == "TIMEOUT-009"
-    assert incapable().cancelled(2.1).blamed == "TIMEOUT-009"
+    assert incapable(ANOTHER).cancelled(2.1).blamed == "TIMEOUT-009"
     without_value = incapable().closed(2.1, -1)
     assert (without_value.blamed, without_value.defect) == ("TIMEOUT-009", "timeout-text-without-value")
 
@@ -242,7 +244,7 @@ def test_whoever_serves_it_again_does_so_when_all_is_settled_and_not_before() ->
 
 def test_to_settle_late_is_no_error_and_settles_nothing() -> None:
     def handed_on() -> Timed:
-        timed = Timed().hold(SECOND).consume(1.2, tag="d", on="b").rest().told(2.1)
+        timed = Timed(product=ANOTHER).hold(SECOND).consume(1.2, tag="d", on="b").rest().told(2.1)
         return timed.redeliver(2.11, 1, tag="d", on="b").send(2.5, "a.1 basic.ack 1")
 
     assert handed_on().rest().count(2.6, 0, 1).blamed == ""

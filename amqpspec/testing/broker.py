@@ -1,0 +1,408 @@
+"""The broker for tests: the embedded one, with all that a test wants to do to it and to know of it.
+
+What it looks at and changes belongs to the broker's thread, so everything is done there (`Orders.do`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Self, TypeVar
+from urllib.parse import quote
+
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT, as_dialect
+from amqpspec.model.protocol.methods import OPERATOR, OperatorAction
+from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker as Served
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
+from amqpspec.targets.clock import COMMON, SteppedClock
+from amqpspec.targets.embedded.connection import ClientConnection
+from amqpspec.targets.embedded.handshake import rabbitmq_properties
+from amqpspec.targets.embedded.loop import Loop
+from amqpspec.targets.embedded.mishaps import MISHAPS
+from amqpspec.targets.embedded.restart import restart
+from amqpspec.testing.tls import Certificate
+from amqpspec.testing.views import (
+    MessageInfo,
+    Published,
+    QueueInfo,
+    described,
+    message_infos,
+    publications,
+    queue_infos,
+)
+
+Result = TypeVar("Result")
+_DEFAULT_VHOST = "/"
+_SHUTDOWN = "broker forced connection closure with reason 'shutdown'"
+_CLOSED_BY_TEST = "closed by the test"
+#: Seconds.
+_BETWEEN_LOOKS = 0.002
+#: The most that `advance` brings about in one go.
+_MOST_STEPS = 100_000
+
+#: What `EmbeddedBroker.fault` knows: name to sentence, in which NUMBER stands for the number.
+FAULTS: Mapping[str, str] = MappingProxyType(
+    {each.name: f"{each.what} NUMBER is {each.default:g} if not given." if each.default else each.what
+     for each in MISHAPS.values()}
+)  # fmt: skip
+
+
+class EmbeddedBroker:
+    """A broker in this process, as a context manager; `with EmbeddedBroker() as broker:` serves until the block ends.
+
+    `dialect`: `rabbitmq-4.3` (if not given), `rabbitmq-4.0`, `rabbitmq-3` or `amqp-0-9-1`; raises ValueError for
+    another one. It says that it is a RabbitMQ of that version, so that clients take the ways that they take there.
+    `port` 0 takes any that is free, and keeps it over restarts. `tls`: True makes a certificate (`cafile`, and the
+    package cryptography is needed); or give an `ssl.SSLContext`. `keep_published`: how many of the latest messages
+    `published` knows.
+
+    Its end raises `EmbeddedBrokerFailure` if it broke down, unless something else is raised.
+
+    Whatever it is asked or told, it has processed all that clients had sent it before.
+
+    One limit: names of queues and exchanges are those of all virtual hosts together, so two virtual hosts cannot have
+    a queue of one name each.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect | str | None = None,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        user: str = "guest",
+        password: str = "guest",
+        vhost: str = _DEFAULT_VHOST,
+        tls: bool | ssl.SSLContext = False,
+        keep_published: int = 10_000,
+    ) -> None:
+        self.dialect = as_dialect(DEFAULT_DIALECT if dialect is None else dialect)
+        self._clock = SteppedClock()
+        self._certificate = Certificate() if tls is True else None
+        context = self._certificate.context if self._certificate else tls if isinstance(tls, ssl.SSLContext) else None
+        self._served = Served(
+            self.dialect, host, port, None, user, password, vhost, context, self._clock,
+            clients_clock=COMMON, properties=rabbitmq_properties(self.dialect),
+        )  # fmt: skip
+        self._keep = keep_published
+        self._note_publications()
+        #: connections that the broker has ended: the client's end is closed with ours, so ours waits for the very end
+        self._parted: list[ClientConnection] = []
+        self._passwords = {user: password}
+        self._is_running = False
+        #: keeps the port while nobody listens there
+        self._place: socket.socket | None = None
+
+    # ------------------------------------------------------------------------------------------ its life
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._is_running:
+            self._end_serving()
+        self._give_up_place()
+        for client in self._parted:
+            client.close()
+        self._parted.clear()
+        if self._certificate is not None:
+            self._certificate.remove()
+        if error is None and self.failures:
+            raise EmbeddedBrokerFailure("; ".join(self.failures))
+
+    def start(self) -> None:
+        """Serve, with what survived the last `stop`. Does nothing if it serves."""
+        if not self._is_running:
+            self._give_up_place()
+            self._served.begin()
+            self._served.keep_port()
+            self._is_running = True
+
+    def stop(self, kill: bool = False) -> None:
+        """As when RabbitMQ is stopped: connections end with 320, and the port refuses until `start`.
+
+        With `kill`, as when it is killed: connections break off. What survives is what survives at RabbitMQ: durable
+        queues with their persistent messages (quorum queues and streams with all), durable exchanges and bindings;
+        users, permissions and virtual hosts. Faults go on, and so does `block`; nothing else does.
+        """
+
+        def end(loop: Loop) -> None:
+            if kill:
+                loop.break_off_all()
+            else:
+                loop.close_in_order(loop.clients_named(None), _SHUTDOWN)
+                self._parted += loop.part_from_all()
+            alarm = loop.responder.broker.alarm
+            restart(loop.responder, is_killed=kill)
+            loop.responder.broker.alarm = alarm
+
+        if self._is_running:
+            self._in_broker(end)
+            self._end_serving()
+            self._place = _kept(self._served.address)
+
+    def restart(self, kill: bool = False) -> None:
+        """`stop` and `start`, on the same port."""
+        self.stop(kill)
+        self.start()
+
+    def reset(self) -> None:
+        """As when it was made: nothing is there, nobody is connected, nothing goes wrong. The clock is not put back."""
+
+        def begin_anew(loop: Loop) -> None:
+            loop.mishaps.end()
+            loop.close_in_order(loop.clients_named(None), _CLOSED_BY_TEST)
+            self._parted += loop.part_from_all()
+            loop.responder.begin_anew()
+            self._note_publications()
+
+        self._in_broker(begin_anew)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Defects of the broker itself that were met."""
+        return self._served.failures
+
+    # --------------------------------------------------------------------------------------- where it is
+
+    @property
+    def url(self) -> str:
+        """With user and password: what a client connects to. Raises `RuntimeError` before it serves."""
+        return self.url_for()
+
+    def url_for(self, user: str | None = None, vhost: str | None = None) -> str:
+        """The URL of another user, or to another virtual host. Raises `KeyError` for a user that nobody added."""
+        address = self._served.address
+        user = address.user if user is None else user
+        vhost = address.vhost if vhost is None else vhost
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        login = f"{quote(user, safe='')}:{quote(self._passwords[user], safe='')}"
+        return f"{'amqps' if address.tls else 'amqp'}://{login}@{host}:{address.port}/{quote(vhost, safe='')}"
+
+    @property
+    def address(self) -> Address:
+        """Host, port and so on, each for itself."""
+        return self._served.address
+
+    @property
+    def cafile(self) -> Path:
+        """With tls=True: the PEM file by which a client knows the broker's certificate."""
+        if self._certificate is None:
+            raise RuntimeError("only a broker with tls=True makes a certificate")
+        return self._certificate.path
+
+    # --------------------------------------------------------------------------------------- what is in it
+
+    def queues(self) -> dict[str, QueueInfo]:
+        """The queues by name, as they are now."""
+        return self._in_broker(lambda loop: queue_infos(loop.responder.broker))
+
+    def messages(self, queue: str) -> list[MessageInfo]:
+        """The messages of the queue, those that somebody holds first. Raises `KeyError` if there is no such queue."""
+        return self._in_broker(
+            lambda loop: message_infos(loop.responder.broker, loop.responder.broker.queues[queue], loop.title_of)
+        )
+
+    def published(self, exchange: str) -> list[Published]:
+        """What was published to the exchange, in its order, also what went to no queue; "" is the default exchange.
+
+        What a transaction has published counts from its commit on. A refused publish does not count.
+        """
+        return self._in_broker(lambda loop: publications(loop.responder.broker, exchange))
+
+    def describe(self) -> str:
+        """What is in the queues, for people."""
+        return self._in_broker(lambda loop: described(loop.responder.broker, loop.title_of))
+
+    def wait_until(self, condition: Callable[[], object], seconds: float = 10.0) -> None:
+        """Come back when the condition holds, which is asked again and again. Raises `TimeoutError` after so many
+        seconds, which says what is in the queues.
+        """
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end:
+                raise TimeoutError(f"the condition does not hold after {seconds:g} s; {self.describe()}")
+            time.sleep(_BETWEEN_LOOKS)
+
+    # --------------------------------------------------------------------------------------- its operator
+
+    def add_user(
+        self,
+        name: str,
+        password: str,
+        *,
+        configure: str = ".*",
+        write: str = ".*",
+        read: str = ".*",
+        vhost: str = _DEFAULT_VHOST,
+    ) -> None:
+        """Make a user with these permissions on the virtual host (patterns of names, as rabbitmqctl takes them)."""
+        self._operate("operator.add-user", user=name, password=password)
+        self._passwords[name] = password
+        self.set_permissions(name, configure=configure, write=write, read=read, vhost=vhost)
+
+    def set_permissions(
+        self, user: str, *, configure: str = "", write: str = "", read: str = "", vhost: str = _DEFAULT_VHOST
+    ) -> None:
+        """In place of those that the user had on the virtual host. "" permits nothing. Not for the broker's own user,
+        who may do everything.
+        """
+        patterns = {"configure": configure, "write": write, "read": read}
+        self._operate("operator.set-permissions", user=user, virtual_host=vhost, **patterns)
+
+    def delete_user(self, name: str) -> None:
+        """Connections of the user end with 320."""
+        self._operate("operator.delete-user", user=name)
+
+    def add_virtual_host(self, name: str) -> None:
+        """The broker's own user has access to it."""
+        self._operate("operator.add-vhost", virtual_host=name)
+
+    def delete_virtual_host(self, name: str) -> None:
+        """Its queues go, and connections to it end with 320."""
+        self._operate("operator.delete-vhost", virtual_host=name)
+
+    def block(self) -> None:
+        """A resource alarm, as of a broker that is low on memory: who publishes gets connection.blocked, and is not
+        read any more until `unblock`.
+        """
+        self._operate("operator.set-alarm")
+
+    def unblock(self) -> None:
+        self._operate("operator.clear-alarm")
+
+    def close_connections(self, name: str | None = None, *, abruptly: bool = False) -> int:
+        """End those whose `connection_name` is this, or all, with connection.close 320; or `abruptly`, as by a broken
+        network. Gives how many these were.
+        """
+
+        def end(loop: Loop) -> int:
+            names = loop.clients_named(name)
+            if abruptly:
+                for each in names:
+                    loop.lose(each)
+            else:
+                loop.close_in_order(names, _CLOSED_BY_TEST)
+            return len(names)
+
+        return self._in_broker(end)
+
+    def cancel_consumers(self, queue: str | None = None) -> int:
+        """Cancel those of the queue, or all: a client is told by basic.cancel, as when a queue goes. Gives how many.
+
+        At RabbitMQ it is the end of the queue, or of its leader, that does this. Here the queue stays.
+        """
+
+        def cancel(loop: Loop) -> int:
+            broker = loop.responder.broker
+            consumers = [
+                consumer
+                for each in list(broker.queues.values())
+                for consumer in list(each.present_consumers)
+                if queue in (None, each.name) and not each.reply_address
+            ]
+            for consumer in consumers:
+                broker.owe_notice(broker.channels[consumer.channel], consumer.tag, "CANCEL-007", "CANCEL-008")
+                broker.remove_consumer(consumer, "CANCEL-007")
+            loop.say_all()
+            return len(consumers)
+
+        return self._in_broker(cancel)
+
+    def advance(
+        self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0, milliseconds: float = 0
+    ) -> None:
+        """Put the broker's clock forward: times to live, expiring queues and consumer timeouts come about at once, one
+        after the other. Heartbeats of clients go by their own clock.
+
+        What a client does about it comes after all of it.
+        """
+        whole = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds)
+        if whole < timedelta(0):
+            raise ValueError("the clock goes forward only")
+
+        def advance(loop: Loop) -> None:
+            target = self._clock.ahead + whole.total_seconds()
+            for _ in range(_MOST_STEPS):
+                loop.say_all()
+                wait = loop.responder.wait()
+                if self._clock.ahead + max(wait, 0.0) > target:
+                    break
+                self._clock.ahead += max(wait, 0.0)
+                loop.responder.tick_now()
+            self._clock.ahead = max(target, self._clock.ahead)
+            loop.responder.tick_now()
+            loop.say_all()
+
+        self._in_broker(advance)
+
+    # ------------------------------------------------------------------------------------ what goes wrong
+
+    def fault(self, name: str, number: float | None = None) -> None:
+        """Something goes wrong from now on, beside what goes wrong already (`FAULTS`); for `blocked` see `block`, for
+        cancelled consumers `cancel_consumers`. Raises ValueError for another name, or a number that is none.
+        """
+        if name not in MISHAPS:
+            raise ValueError(f"unknown fault {name!r}: choose from {', '.join(MISHAPS)}")
+        value = MISHAPS[name].default if number is None else number
+        if value < 0 or (value <= 0 and MISHAPS[name].default):
+            raise ValueError(f"fault {name}: the number must be positive")
+        self._in_broker(lambda loop: loop.mishaps.begin(name, value))
+
+    def heal(self, name: str = "") -> None:
+        """That fault is over, or all: what was held back is sent."""
+
+        def heal(loop: Loop) -> None:
+            loop.mishaps.end(name)
+            loop.say_all()
+
+        self._in_broker(heal)
+
+    # ---------------------------------------------------------------------------------------------- inside
+
+    def _in_broker(self, work: Callable[[Loop], Result]) -> Result:
+        """Done in the thread that serves. Raises `RuntimeError` where none does."""
+        if not self._is_running:
+            raise RuntimeError("the broker does not serve: it was not started, or stopped")
+        loop = self._served.loop
+        return loop.orders.do(lambda: work(loop))
+
+    def _operate(self, name: str, **arguments: str) -> None:
+        self._in_broker(lambda _: None)
+        self._served.give(OperatorAction(OPERATOR, 0, name, dict(arguments), sent=True))
+
+    def _end_serving(self) -> None:
+        self._is_running = False
+        self._served.end()
+
+    def _note_publications(self) -> None:
+        self._served.responder.broker.publications = deque(maxlen=self._keep)
+
+    def _give_up_place(self) -> None:
+        if self._place is not None:
+            self._place.close()
+            self._place = None
+
+
+def _kept(address: Address) -> socket.socket | None:
+    """A socket that has the port, so that nobody else is given it, and does not listen there."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    place = socket.socket(family, socket.SOCK_STREAM)
+    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with contextlib.suppress(OSError):
+        place.bind((address.host, address.port))
+        return place
+    place.close()
+    return None

@@ -1,0 +1,136 @@
+"""What goes wrong around an application's broker: some few things that applications must live with.
+
+These are no defects of a broker: whatever is sent is right, if it comes. (Those are `targets.faults`; they measure the
+suite.) All but `publish-refused` happens between the model and the wire, in the loop's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
+from amqpspec.targets.clock import Clock
+
+_NEVER = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Mishap:
+    """`what`: a sentence, in which NUMBER stands for the number. `default`: the number where none is given."""
+
+    name: str
+    what: str
+    default: float = 1
+
+
+#: By name.
+MISHAPS = {
+    each.name: each
+    for each in (
+        Mishap("no-answer", "Nothing is read or sent any more, heartbeats neither; connections stay open.", 0),
+        Mishap(
+            "lost-after-publishes", "The connection is lost when NUMBER publishes are processed; unconfirmed, once."
+        ),
+        Mishap("lost-before-acks", "The connection is lost at the NUMBERth ack, which is not processed; once."),
+        Mishap("lost-in-content", "The connection is lost in the middle of the NUMBERth content that is sent; once."),
+        Mishap(
+            "publish-refused", "Each NUMBERth publish is refused: it reaches no queue, and its confirm is a nack.", 2
+        ),
+        Mishap("confirms-late", "Confirms come NUMBER seconds late.", 0.1),
+        Mishap("confirms-together", "Confirms come when NUMBER publishes of a channel wait for theirs.", 10),
+        Mishap("slow", "Each frame of a client takes NUMBER seconds.", 0.05),
+    )
+}
+
+
+class Mishaps:
+    """Those that are on, with their numbers. The loop asks, and does what is answered."""
+
+    def __init__(self, clock: Clock, unconfirmed: Callable[[ChannelKey], int]) -> None:
+        #: some are; and: nothing is to be said
+        self.are_on = self.is_mute = False
+        self._clock = clock
+        self._unconfirmed = unconfirmed
+        self._numbers: dict[str, float] = {}
+        self._counts: dict[str, int] = {}
+        #: by channel, when its first confirm was held back
+        self._held_since: dict[ChannelKey, float] = {}
+        self._released: set[ChannelKey] = set()
+
+    def begin(self, name: str, number: float) -> None:
+        self._numbers[name] = number
+        self._counts[name] = 0
+        self._note()
+
+    def end(self, name: str = "") -> None:
+        """That one; "": all."""
+        for each in [name] if name else list(self._numbers):
+            self._numbers.pop(each, None)
+        self._held_since.clear()
+        self._note()
+
+    def _note(self) -> None:
+        self.are_on = bool(self._numbers)
+        self.is_mute = "no-answer" in self._numbers
+
+    @property
+    def seconds_for_a_frame(self) -> float:
+        return self._numbers.get("slow", 0.0)
+
+    def refuses(self, event: TraceEvent) -> bool:
+        """Is this publish refused?"""
+        return event.name == "basic.publish" and self._is_each("publish-refused")
+
+    def loses_before(self, event: TraceEvent) -> bool:
+        """Is the connection lost in place of what the client sent?"""
+        return event.name == "basic.ack" and self._is_time_for("lost-before-acks")
+
+    def loses_after(self, event: TraceEvent) -> bool:
+        """Is the connection lost once this is processed?"""
+        return event.name == "basic.publish" and self._is_time_for("lost-after-publishes")
+
+    def loses_in(self, event: TraceEvent) -> bool:
+        """Is it lost while this is sent?"""
+        return event.content is not None and self._is_time_for("lost-in-content")
+
+    def holds(self, event: TraceEvent) -> bool:
+        """Does this wait?"""
+        if event.name != "basic.ack":
+            return False
+        key = (event.connection, event.channel)
+        together = self._numbers.get("confirms-together")
+        if together is not None and self._unconfirmed(key) < together:
+            return True
+        late = self._numbers.get("confirms-late")
+        if late is None:
+            return False
+        now = self._clock.now()
+        if now < self._held_since.setdefault(key, now) + late:
+            return True
+        self._released.add(key)
+        return False
+
+    def wait(self) -> float:
+        """Seconds until something that is held may go."""
+        late = self._numbers.get("confirms-late")
+        if late is None or not self._held_since:
+            return _NEVER
+        for key in list(self._held_since):
+            if key in self._released or not self._unconfirmed(key):
+                del self._held_since[key]  # the next publish waits as long
+        self._released.clear()
+        return min(self._held_since.values(), default=_NEVER) + late - self._clock.now()
+
+    def _is_each(self, name: str) -> bool:
+        if name not in self._numbers:
+            return False
+        self._counts[name] += 1
+        return self._counts[name] % self._numbers[name] == 0
+
+    def _is_time_for(self, name: str) -> bool:
+        """It is over then."""
+        if not self._is_each(name):
+            return False
+        self.end(name)
+        return True
