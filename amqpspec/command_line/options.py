@@ -18,6 +18,7 @@ from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect
 from amqpspec.model.promises.versions import VERIFIED_SEED
 from amqpspec.targets.brokers.dialect_file import DialectFileError, dialect_in
+from amqpspec.targets.drivers.library import DISTRIBUTIONS
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,7 +39,7 @@ _DIALECT_HELP = (
 DEFAULT_SEQUENCES = 100
 
 #: What --driver takes.
-DRIVERS = ("wire", "pika", "aio-pika")
+DRIVERS = ("wire", *DISTRIBUTIONS)
 
 #: What --seed takes for a seed that nobody has chosen.
 RANDOM = "random"
@@ -89,8 +90,8 @@ def _target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", choices=("lockstep", "burst"), default="lockstep")
     parser.add_argument(
         "--driver", type=_drivers, default="wire", metavar="NAME",
-        help="what carries the commands: wire (default), the suite's own client; pika or aio-pika, with the extra"
-        " drivers. `run` takes several, such as wire,pika: a run each, and a page of all",
+        help="what carries the commands: wire (default), the suite's own client; pika, pika-select or aio-pika,"
+        " with the extra drivers. `run` takes several, such as wire,pika: a run each, and a page of all",
     )  # fmt: skip
     parser.add_argument(
         "--deadline", type=_positive, default=5.0, metavar="SECONDS",

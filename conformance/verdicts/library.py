@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 
+from amqpspec.conformance.verdicts.library_frames import confirm, confirms, is_as_asked, is_returned, is_same
 from amqpspec.model.promises.verdict import Failure, Shape
-from amqpspec.model.protocol.methods import ChannelKey, Content, TraceEvent
+from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
 from amqpspec.targets.drivers.application import REFUSED, UNSENT, WAITS, connection_of, is_of_application
 
 #: What the frames that a library shows come under.
@@ -36,11 +37,8 @@ _IN_ANY_ORDER = ("LIBRARY-CONFIRM", "LIBRARY-CLOSE")
 _NOT_OWED = ("channel.close", "connection.close")
 #: What a library may send unasked, besides all of channel 0.
 _OWN = frozenset({"channel.open", "channel.close", "channel.close-ok", "basic.cancel", "basic.cancel-ok"})
+_CONFIRMS = frozenset({"basic.ack", "basic.nack"})
 _SETTLEMENTS = frozenset({"basic.ack", "basic.nack", "basic.reject"})
-#: What tells two frames of one kind apart.
-_COMPARED = (
-    "delivery_tag", "consumer_tag", "redelivered", "exchange", "routing_key", "message_count", "reply_code",
-)  # fmt: skip
 
 
 class LibraryJudge:
@@ -98,18 +96,21 @@ class _Channel:
         self._due: dict[str, deque[TraceEvent]] = {}
         #: the last that was shown, by its kind
         self._last: dict[str, TraceEvent] = {}
-        #: numbers of publishes that are not confirmed
-        self._unconfirmed: dict[int, None] = {}
+        #: publishes that are not confirmed, by their numbers
+        self._unconfirmed: dict[int, TraceEvent] = {}
         self._published: int | None = None
-        #: what has come behind what it answers
+        #: numbers of those that were returned: a library may take that for the end of it
+        self._returned: set[object] = set()
+        #: methods whose answers have come since they were sent last
         self._answers: set[str] = set()
-        #: consumers that were cancelled by the application
+        #: consumers that were cancelled, by the application or by the broker
         self._leaving: set[object] = set()
 
     def begin(self) -> None:
         """It is opened again."""
         self._published = None
         self._unconfirmed.clear()
+        self._returned.clear()
         self._due.clear()
         self._leaving.clear()
 
@@ -126,24 +127,24 @@ class _Channel:
             self._leaving.discard(event.arguments.get("consumer_tag"))
 
     def is_sent(self, event: TraceEvent) -> None:
-        self._answers.discard(f"{event.name}-ok")
+        self._answers.discard(event.name)
         if event.name == "channel.open":
             self.begin()
         elif event.name == "confirm.select" and self._published is None:
             self._published = 0
         elif event.name == "basic.publish" and self._published is not None:
             self._published += 1
-            self._unconfirmed[self._published] = None
+            self._unconfirmed[self._published] = event
         elif event.name == "channel.close-ok":
             self.end()
         alike = [each for each in self._asked if each.name == event.name]
-        wanted = next((each for each in alike if _is_as_asked(event, each)), alike[0] if alike else None)
+        wanted = next((each for each in alike if is_as_asked(event, each)), alike[0] if alike else None)
         if wanted is None:
             self._is_sent_unasked(event)
             return
         self._asked.remove(wanted)
         self._judge.kept("LIBRARY-SENT")
-        if not _is_as_asked(event, wanted):
+        if not is_as_asked(event, wanted):
             detail = f"arguments of {event.name}"
             self._judge.fail("LIBRARY-SENT", Shape.WRONG_ARGUMENT, detail, event, [str(wanted)])
 
@@ -166,25 +167,33 @@ class _Channel:
         return False
 
     def comes(self, event: TraceEvent) -> None:
-        self._answers.add(event.name)
-        if event.name in ("basic.ack", "basic.nack"):
-            tag, multiple = int(event.arguments.get("delivery_tag", 0)), bool(event.arguments.get("multiple"))
-            for number in [
-                each for each in self._unconfirmed if each == tag or (multiple and (each <= tag or not tag))
-            ]:
+        self._answers.add(event.name.removesuffix("-ok").removesuffix("-empty"))
+        if event.name in _CONFIRMS:
+            for number in [each for each in self._unconfirmed if confirms(event, each)]:
                 del self._unconfirmed[number]
-                self._is_due(_confirm(event, number))
+                self._is_due(confirm(event, number))
         elif event.name in _RULE_OF:
+            if event.name == "basic.cancel":
+                self._leaving.add(event.arguments.get("consumer_tag"))
+            elif event.name == "basic.return":
+                self._note_returned(event)
             if event.name == "channel.close":
                 self.end()
             self._is_due(event)
+
+    def _note_returned(self, event: TraceEvent) -> None:
+        publishes = self._unconfirmed.items()
+        of_it = (number for number, each in publishes if number not in self._returned and is_returned(each, event))
+        number = next(of_it, None)
+        if number is not None:
+            self._returned.add(number)
 
     def _is_due(self, event: TraceEvent) -> None:
         self._due.setdefault(_KIND_OF.get(event.name, event.name), deque()).append(event)
 
     def is_shown(self, event: TraceEvent) -> None:
         if event.name == WAITS:
-            if f"{event.arguments['method']}-ok" in self._answers:
+            if event.arguments["method"] in self._answers:
                 detail = f"the end of {event.arguments['method']}, whose answer has come"
                 self._judge.fail("LIBRARY-ANSWER", Shape.MISSING, detail, None, ["a function that comes back"])
             return
@@ -197,15 +206,22 @@ class _Channel:
                 allowed = f"{method} on the wire"
                 self._judge.fail("LIBRARY-SENT", Shape.MISSING, f"{method} that was asked for", None, [allowed])
             return
-        rule = _RULE_OF.get(event.name)
-        if rule is None:
-            return
-        kind = _KIND_OF.get(event.name, event.name)
+        if event.name in _CONFIRMS and event.arguments.get("multiple"):
+            due = self._due.get("basic.ack", deque())
+            for each in [
+                each for each in due if each.name == event.name and confirms(event, each.arguments["delivery_tag"])
+            ]:
+                self._shows(each)
+        elif event.name in _RULE_OF:
+            self._shows(event)
+
+    def _shows(self, event: TraceEvent) -> None:
+        rule, kind = _RULE_OF[event.name], _KIND_OF.get(event.name, event.name)
         due = self._due.setdefault(kind, deque())
-        found = next((each for each in due if _is_same(each, event)), None)
+        found = next((each for each in due if is_same(each, event)), None)
         if found is None:
             last = self._last.get(kind)
-            again = last is not None and _is_same(last, event)
+            again = last is not None and is_same(last, event)
             what = "shown twice" if again else "shown as it did not come"
             if not (again and rule == "LIBRARY-CLOSE"):  # each call on a closed channel may say so
                 self._judge.fail(rule, Shape.UNEXPECTED, f"{event.name} {what}", event, map(str, list(due)[:1]))
@@ -218,7 +234,9 @@ class _Channel:
         self._last[kind] = event
 
     def _is_optional(self, event: TraceEvent) -> bool:
-        """A delivery to a consumer that its client has cancelled."""
+        """A delivery to a consumer that was cancelled, and the confirm of a publish that was returned."""
+        if event.name in _CONFIRMS:
+            return event.arguments["delivery_tag"] in self._returned
         return event.name == "basic.deliver" and event.arguments.get("consumer_tag") in self._leaving
 
     def quiescent(self) -> None:
@@ -230,30 +248,3 @@ class _Channel:
                     )
             if kind not in _NOT_OWED:
                 due.clear()
-
-
-def _is_as_asked(sent: TraceEvent, asked: TraceEvent) -> bool:
-    """An argument that was not given, or is empty, is for the library to choose."""
-    given = ((name, value) for name, value in asked.arguments.items() if value and name != "arguments")
-    return all(sent.arguments.get(name, value) == value for name, value in given)
-
-
-def _confirm(event: TraceEvent, number: int) -> TraceEvent:
-    return type(event)(event.connection, event.channel, event.name, {"delivery_tag": number}, sent=False)
-
-
-def _is_same(came: TraceEvent, shown: TraceEvent) -> bool:
-    """Is it the same frame? Values of header tables have other types in libraries, so they are not compared."""
-    if came.name != shown.name:
-        return False
-    for name in _COMPARED:
-        if name in shown.arguments and shown.arguments[name] != came.arguments.get(name):
-            return False
-    if shown.content is None or came.content is None:
-        return shown.content is came.content
-    return shown.content.body == came.content.body and _set_in(shown.content) == _set_in(came.content)
-
-
-def _set_in(content: Content) -> set[str]:
-    """Properties that say something: for an empty one a library may have none."""
-    return {name for name, value in content.properties.items() if value not in (None, "", {})}

@@ -85,7 +85,12 @@ class AioPikaClient:
 
     async def _in_turn(self, event: TraceEvent) -> None:
         async with self._turn:
-            await self._send(event)
+            if event.name != "basic.publish":
+                await self._send(event)
+                return
+            # a program has a task for each, or its confirms come one by one
+            published = asyncio.ensure_future(self._send(event))
+        await published
 
     async def _send(self, event: TraceEvent) -> None:
         if self._connection is None:
@@ -106,7 +111,7 @@ class AioPikaClient:
 class AioPikaChannel:
     """One channel, and what is called back on it."""
 
-    def __init__(self, number: int, channel: Any, below: aiormq.abc.AbstractChannel, shows: Shows) -> None:
+    def __init__(self, number: int, channel: Any, below: Any, shows: Shows) -> None:
         self._number, self._channel, self._below, self._shows = number, channel, below, shows
         below.on_return_callbacks.add(self._returned)
         below.on_consumer_cancel_callbacks.add(self._cancelled)
@@ -123,7 +128,24 @@ class AioPikaChannel:
 
     async def _publish(self, said: dict[str, Any], content: Content) -> None:
         named = {"message_type" if name == "type" else name: value for name, value in content.properties.items()}
-        await self._below.basic_publish(content.body, properties=spec.Basic.Properties(**named), **said)
+        number = self._below.delivery_tag + 1
+        try:
+            answer = await self._below.basic_publish(content.body, properties=spec.Basic.Properties(**named), **said)
+        except aiormq.exceptions.DeliveryError:
+            self._shows(self._number, "basic.nack", {"delivery_tag": number})
+        else:
+            if isinstance(answer, spec.Basic.Ack):
+                self._shows(self._number, "basic.ack", {"delivery_tag": number})
+
+    async def _select(self, said: dict[str, Any]) -> None:
+        """As when a channel is opened with `publisher_confirms`."""
+        if self._below.delivery_tag:
+            raise LibraryRefuses("messages were published before confirms were asked for")
+        await self._below.confirm_delivery(**said)
+        self._below.publisher_confirms = True
+
+    async def _recover_async(self, said: dict[str, Any]) -> None:
+        await self._below.basic_recover(nowait=True, **said)
 
     async def _get(self, said: dict[str, Any]) -> None:
         message = await self._below.basic_get(said.get("queue", ""), said.get("no_ack", False))
@@ -157,6 +179,8 @@ class AioPikaChannel:
 _CALLS: dict[str, Callable[[AioPikaChannel, dict[str, Any]], Awaitable[None]]] = {
     "basic.get": AioPikaChannel._get,
     "basic.consume": AioPikaChannel._consume,
+    "basic.recover-async": AioPikaChannel._recover_async,
+    "confirm.select": AioPikaChannel._select,
     "channel.close": AioPikaChannel._close,
 }
 
@@ -173,6 +197,7 @@ _PLAIN: dict[str, tuple[str, dict[str, str]]] = {
         for verb in verbs
     },
     "exchange.declare": ("exchange_declare", {"type": "exchange_type"}),
+    "channel.flow": ("flow", {}),
 }
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotDone
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,41 +24,14 @@ from amqpspec.targets.client.stream import connect
 from amqpspec.targets.client.waiting import awaited
 from amqpspec.targets.clock import Clock
 from amqpspec.targets.drivers.application import REFUSED, UNSENT, WAITS, asked, is_of_application, shown
-from amqpspec.targets.drivers.library import LibraryClient, MakesClient
+from amqpspec.targets.drivers.connection import ANSWERS, Call, Connection
+from amqpspec.targets.drivers.library import MakesClient
 from amqpspec.targets.drivers.tap import Tap
 
 #: Seconds for the TCP connection and the handshake.
 CONNECT_TIME = 10.0
 #: Seconds for a library to send what it was asked for: it may wait for the answer to something before.
 SEND_TIME = 5.0
-#: What a library answers by itself.
-_ANSWERS = frozenset({"channel.close-ok", "connection.close-ok"})
-#: What a library shows its application some time after it has come.
-_SHOWN_LATER = frozenset({"basic.deliver", "basic.return", "basic.cancel"})
-
-
-@dataclass(slots=True)
-class _Connection:
-    tap: Tap
-    client: LibraryClient
-    #: the caller has been told of its end
-    is_end_told: bool = False
-    #: of what is shown later: how much has come, and how much was shown; an end settles all
-    come: Counter[str] = field(default_factory=Counter)
-    seen: Counter[str] = field(default_factory=Counter)
-    #: of the library's functions, which have not come back yet
-    calls: list[tuple[TraceEvent, Future[None]]] = field(default_factory=list)
-    #: closes that were received, and those that the library has answered
-    closes: Counter[tuple[int, str]] = field(default_factory=Counter)
-    answers: Counter[tuple[int, str]] = field(default_factory=Counter)
-    #: one of them takes so long that nobody waits for what is asked for behind it
-    is_held: bool = False
-
-    @property
-    def lacks(self) -> bool:
-        """Is something to be shown yet, or answered to the application?"""
-        is_under_way = any(not call.done() for _, call in self.calls)
-        return is_under_way or any(self.seen[name] < many for name, many in self.come.items())
 
 
 class LibraryCarrier:
@@ -66,6 +39,8 @@ class LibraryCarrier:
 
     #: set by the library's own carrier
     makes_client: MakesClient
+    #: as for `Connection`
+    shown_each = frozenset({"basic.deliver", "basic.return", "basic.cancel"})
 
     def __init__(
         self, address: Address, observer: Observer, *, write_patience: float, clock: Clock, shows_in: float = 5.0
@@ -73,7 +48,7 @@ class LibraryCarrier:
         self._address, self._observer, self._clock = address, observer, clock
         self._patience, self._shows_in = write_patience, shows_in
         self._birth, self._last_time = clock.now(), 0.0
-        self._connections: dict[str, _Connection] = {}
+        self._connections: dict[str, Connection] = {}
         #: what taps and libraries tell, in their order, and who waits for it
         self._told: deque[TraceEvent] = deque()
         self._news = threading.Condition()
@@ -95,7 +70,7 @@ class LibraryCarrier:
         tap = Tap(name, stream, self._tell, self._wake, self._now, self._patience)
         place = replace(self._address, host="127.0.0.1", port=tap.port, tls=False)
         client = type(self).makes_client(place, partial(self._show, name))
-        self._connections[name] = _Connection(tap, client)
+        self._connections[name] = Connection(tap, client, self.shown_each)
         self._await(client.open(), CONNECT_TIME)
         tap.look()
         self._hand_out()
@@ -136,7 +111,7 @@ class LibraryCarrier:
             connection.is_end_told = True
             self._end(connection)
 
-    def _end(self, connection: _Connection, reset: bool = False) -> None:
+    def _end(self, connection: Connection, reset: bool = False) -> None:
         connection.tap.stop(reset)
         connection.client.close()
 
@@ -154,25 +129,27 @@ class LibraryCarrier:
         connection = self._connections.get(event.connection)
         if connection is None or connection.is_end_told:
             return
-        if event.name in _ANSWERS:
+        if event.name in ANSWERS:
             self._await_answer(connection, event)
             return
         self._observe(asked(event.connection, event.channel, event.name, event.arguments, event.content), self._now())
-        before = self._count_sent(event)
-        call = connection.client.call(event)
-        connection.calls = [each for each in connection.calls if not each[1].done()] + [(event, call)]
-        connection.is_held = connection.is_held and len(connection.calls) > 1
-        call.add_done_callback(lambda _: self._wake())
+        before, is_held = self._count_sent(event), connection.is_held
+        done = connection.client.call(event)
+        call = connection.asks(event, done)
+        done.add_done_callback(lambda _: self._wake())
 
         def is_sent() -> bool:
             return self._count_sent(event) > before and not connection.tap.is_writing
 
         with self._news:
-            patience = 0 if connection.is_held else min(self._patience, SEND_TIME)
-            connection.is_held = not self._news.wait_for(lambda: call.done() or is_sent(), patience)
-        if call.done() and self._count_sent(event) <= before:
+            patience = 0 if is_held else min(self._patience, SEND_TIME)
+            is_over = self._news.wait_for(lambda: done.done() or is_sent(), patience)
+        if not is_over and not is_held:
+            call.is_given_up = True
+            self._tell_waiting(call)
+        if done.done() and self._count_sent(event) <= before:
             connection.tap.look()
-            error = call.exception()
+            error = done.exception()
             if self._count_sent(event) > before:
                 pass
             elif error is None:
@@ -182,7 +159,7 @@ class LibraryCarrier:
                 self._show(event.connection, event.channel, REFUSED, {"method": event.name, "reason": reason})
         self._hand_out()
 
-    def _await_answer(self, connection: _Connection, event: TraceEvent) -> None:
+    def _await_answer(self, connection: Connection, event: TraceEvent) -> None:
         """The library sends it by itself: until the broker has it, nothing that it brings about is owed."""
         key = (event.channel, event.name)
         connection.closes[key] += 1
@@ -206,24 +183,17 @@ class LibraryCarrier:
 
     def settle(self) -> None:
         """Wait until the applications were shown what has come."""
+        connections = self._connections.values()
         with self._news:
-            self._news.wait_for(lambda: not any(map(self._lacks, self._connections.values())), self._shows_in)
-        for connection in self._connections.values():
+            self._news.wait_for(lambda: not any(each.lacks for each in connections), self._shows_in)
+        for connection in connections:
             if connection.lacks:
-                self._give_up(connection)
+                for call in connection.give_up():
+                    self._tell_waiting(call)
         self._hand_out()
 
-    def _give_up(self, connection: _Connection) -> None:
-        """What was not shown by now is not waited for again."""
-        connection.seen = Counter(connection.come)
-        for event, call in connection.calls:
-            if not call.done():
-                connection.is_held = True
-                self._show(event.connection, event.channel, WAITS, {"method": event.name})
-
-    @staticmethod
-    def _lacks(connection: _Connection) -> bool:
-        return connection.lacks and not connection.is_held and not connection.tap.is_over
+    def _tell_waiting(self, call: Call) -> None:
+        self._show(call.event.connection, call.event.channel, WAITS, {"method": call.event.name})
 
     def receive(self, timeout: float) -> TraceEvent | None:
         if self._handed:
@@ -265,10 +235,8 @@ class LibraryCarrier:
     def _tell(self, event: TraceEvent) -> None:
         with self._news:
             connection = self._connections.get(event.connection)
-            if connection is not None and not event.sent and event.name in _SHOWN_LATER:
-                connection.come[event.name] += 1
-            if connection is not None and event.sent and event.name in _ANSWERS:
-                connection.answers[event.channel, event.name] += 1
+            if connection is not None:
+                connection.tells(event)
             self._told.append(event)
             self._news.notify_all()
 

@@ -11,6 +11,10 @@ def carrier_of(driver: str) -> Driver:
         from amqpspec.targets.drivers.pika_blocking import PikaCarrier
 
         return PikaCarrier
+    if driver == "pika-select":
+        from amqpspec.targets.drivers.pika_select import PikaSelectCarrier
+
+        return PikaSelectCarrier
     if driver == "aio-pika":
         from amqpspec.targets.drivers.aio_pika_client import AioPikaCarrier
 

@@ -41,17 +41,30 @@ _COMMON = _methods(
     tx__commit="",
     tx__rollback="",
     channel__open="",
+    channel__flow="active",
     channel__close="",
     connection__open="",
     connection__close="",
     socket__abort="",
 )
 
+
+def _also(table: Table_of_methods, methods: Table_of_methods) -> Table_of_methods:
+    return {**table, **{name: table.get(name, frozenset()) | more for name, more in methods.items()}}
+
+
+#: Where no answer is waited for.
+_NOWAIT = _methods(
+    queue__declare="nowait", queue__bind="nowait", queue__purge="nowait", queue__delete="nowait",
+    exchange__declare="nowait", exchange__delete="nowait", exchange__bind="nowait", exchange__unbind="nowait",
+    basic__cancel="nowait", confirm__select="nowait",
+)  # fmt: skip
+
 #: By the name of the driver.
 EXPRESSIBLE: Mapping[str, Table_of_methods] = {
     "pika": _COMMON,
-    # it asks for confirms when it opens a channel, or never; a close has the words that it chooses
-    "aio-pika": {name: arguments for name, arguments in _COMMON.items() if name != "confirm.select"},
+    "pika-select": _also(_COMMON, _NOWAIT),
+    "aio-pika": _also(_also(_COMMON, _NOWAIT), _methods(basic__publish="immediate", basic__recover_async="requeue")),
 }
 
 #: Why not, where it is not that the library has no word for it.

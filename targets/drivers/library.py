@@ -12,7 +12,7 @@ from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.address import Address
 
 #: By the name of the driver: the distribution that it needs.
-DISTRIBUTIONS = {"pika": "pika", "aio-pika": "aio-pika"}
+DISTRIBUTIONS = {"pika": "pika", "pika-select": "pika", "aio-pika": "aio-pika"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -18,12 +17,11 @@ from amqpspec.model.protocol.methods import Content, Table, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.drivers.carrier import LibraryCarrier
 from amqpspec.targets.drivers.library import LibraryRefuses, Shows
+from amqpspec.targets.drivers.pika_words import arguments_of, content_of, parameters, plainly
 
 #: What pika raises where it has been told by the broker, or has lost the connection.
 _TOLD = (exceptions.ChannelClosedByBroker, exceptions.ConnectionClosedByBroker, exceptions.StreamLostError)
 _ENDING = 5.0
-# what it would print is in the trace
-logging.getLogger("pika").addHandler(logging.NullHandler())
 
 
 class PikaClient:
@@ -63,7 +61,7 @@ class PikaClient:
 
     def _run(self) -> None:
         try:
-            self._connection = self._connect()
+            self._connection = pika.BlockingConnection(parameters(self._address))
         except Exception as error:  # noqa: BLE001 - whatever pika raises, it is not open
             self._is_over = True
             self._opened.set_exception(error)
@@ -82,20 +80,6 @@ class PikaClient:
             pass
         self._is_over = True
         self._refuse_the_rest()
-
-    def _connect(self) -> pika.BlockingConnection:
-        address = self._address
-        return pika.BlockingConnection(
-            pika.ConnectionParameters(
-                address.host,
-                address.port,
-                address.vhost,
-                pika.PlainCredentials(address.user, address.password),
-                heartbeat=address.heartbeat,
-                connection_attempts=1,
-                blocked_connection_timeout=None,
-            )
-        )
 
     def _refuse_the_rest(self) -> None:
         while self._calls:
@@ -118,7 +102,7 @@ class PikaClient:
     def _send(self, event: TraceEvent) -> None:
         assert self._connection is not None
         if event.name == "connection.close":
-            self._connection.close(**_named(event.arguments, "reply_code", "reply_text"))
+            self._connection.close()
         elif event.name == "channel.open":
             opened = self._connection.channel(event.channel)
             self._channels[event.channel] = type(self).makes_channel(event.channel, opened, self._shows)
@@ -139,16 +123,14 @@ class PikaChannel:
         channel.add_on_cancel_callback(self._cancelled)
 
     def send(self, event: TraceEvent) -> None:
-        said: dict[str, Any] = dict(event.arguments)
         if event.name == "basic.publish":
-            self._publish(said, event.content or Content({}, b""))
+            self._publish(event.arguments, event.content or Content({}, b""))
         elif event.name in _CALLS:
-            _CALLS[event.name](self, said)
+            _CALLS[event.name](self, event.arguments)
         else:
-            function, names = _PLAIN[event.name]
-            getattr(self._channel, function)(**{names.get(name, name): value for name, value in said.items()})
+            plainly(self._channel, event.name, event.arguments)
 
-    def _publish(self, said: dict[str, Any], content: Content) -> None:
+    def _publish(self, said: Table, content: Content) -> None:
         properties = pika.BasicProperties(**content.properties)
         if self._published is not None:
             self._published += 1
@@ -165,26 +147,26 @@ class PikaChannel:
             if self._published is not None:
                 self._shows(self._number, "basic.ack", {"delivery_tag": self._published})
 
-    def _select(self, said: dict[str, Any]) -> None:
+    def _select(self, said: Table) -> None:
         if self._published is not None:
             raise LibraryRefuses("confirms were asked for before")
         self._channel.confirm_delivery()
         self._published = 0
 
-    def _get(self, said: dict[str, Any]) -> None:
+    def _get(self, said: Table) -> None:
         method, properties, body = self._channel.basic_get(said.get("queue", ""), said.get("no_ack", False))
         if method is None:
             self._shows(self._number, "basic.get-empty", {})
         else:
-            self._shows(self._number, "basic.get-ok", _arguments(method), _content(properties, body))
+            self._shows(self._number, "basic.get-ok", arguments_of(method), content_of(properties, body))
 
-    def _consume(self, said: dict[str, Any]) -> None:
+    def _consume(self, said: Table) -> None:
         self._channel.basic_consume(
             said.get("queue", ""), self._delivered, said.get("no_ack", False), said.get("exclusive", False),
             said.get("consumer_tag") or None, said.get("arguments"),
         )  # fmt: skip
 
-    def _cancel(self, said: dict[str, Any]) -> None:
+    def _cancel(self, said: Table) -> None:
         tag = said["consumer_tag"]
         if tag not in self._channel.consumer_tags:
             raise LibraryRefuses(f"there is no consumer {tag}")
@@ -192,10 +174,10 @@ class PikaChannel:
             self._delivered(self._channel, method, properties, body)
 
     def _delivered(self, channel: BlockingChannel, method: Any, properties: Any, body: bytes) -> None:
-        self._shows(self._number, "basic.deliver", _arguments(method), _content(properties, body))
+        self._shows(self._number, "basic.deliver", arguments_of(method), content_of(properties, body))
 
     def _returned(self, channel: BlockingChannel, method: Any, properties: Any, body: bytes) -> None:
-        self._shows(self._number, "basic.return", _arguments(method), _content(properties, body))
+        self._shows(self._number, "basic.return", arguments_of(method), content_of(properties, body))
 
     def _cancelled(self, frame: Any) -> None:
         self._shows(self._number, "basic.cancel", {"consumer_tag": frame.method.consumer_tag})
@@ -203,41 +185,12 @@ class PikaChannel:
 
 PikaClient.makes_channel = PikaChannel
 
-_CALLS: dict[str, Callable[[PikaChannel, dict[str, Any]], None]] = {
+_CALLS: dict[str, Callable[[PikaChannel, Table], None]] = {
     "basic.get": PikaChannel._get,
     "basic.consume": PikaChannel._consume,
     "basic.cancel": PikaChannel._cancel,
     "confirm.select": PikaChannel._select,
 }
-
-#: The function that sends a method with arguments of the same names, but for those that are named otherwise.
-_PLAIN: dict[str, tuple[str, dict[str, str]]] = {
-    **{
-        f"{kind}.{verb}": (f"{kind}_{verb}", {})
-        for kind, verbs in (
-            ("queue", ("declare", "bind", "unbind", "purge", "delete")),
-            ("exchange", ("delete", "bind", "unbind")),
-            ("basic", ("ack", "nack", "reject", "recover")),
-            ("tx", ("select", "commit", "rollback")),
-        )
-        for verb in verbs
-    },
-    "exchange.declare": ("exchange_declare", {"type": "exchange_type"}),
-    "basic.qos": ("basic_qos", {"global_": "global_qos"}),
-    "channel.close": ("close", {}),
-}
-
-
-def _named(arguments: Table, *names: str) -> dict[str, Any]:
-    return {name: arguments[name] for name in names if name in arguments}
-
-
-def _arguments(method: Any) -> Table:
-    return {name: value for name, value in vars(method).items() if value is not None}
-
-
-def _content(properties: Any, body: bytes) -> Content:
-    return Content({name: value for name, value in vars(properties).items() if value is not None}, body)
 
 
 class PikaCarrier(LibraryCarrier):
