@@ -16,7 +16,7 @@ may give back what it has not shown, when a consumer is cancelled. Nothing that 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from amqpspec.conformance.verdicts.library_frames import confirm, confirms, is_as_asked, is_returned, is_same
 from amqpspec.model.promises.verdict import Failure, Shape
@@ -58,11 +58,11 @@ class LibraryJudge:
         if event.name == "socket.open":
             self._forget(name)
         elif event.name in ("socket.closed", "socket.abort", "socket.garbage", "connection.close-ok"):
-            for key, channel in self._channels.items():
-                if key[0] == name:
-                    channel.end()
+            self._each(name, _Channel.end)
         else:
             channel = self._channels.setdefault((name, event.channel), _Channel(self))
+            if event.name == "connection.close" and event.sent:
+                self._each(name, _Channel.leave)
             if is_of_application(event.connection):
                 (channel.asks if event.sent else channel.is_shown)(event)
             else:
@@ -72,6 +72,12 @@ class LibraryJudge:
         """All that had come was to be shown by now."""
         for channel in self._channels.values():
             channel.quiescent()
+
+    def _each(self, name: str, does: Callable[[_Channel], None]) -> None:
+        """On each channel of the connection."""
+        for key, channel in self._channels.items():
+            if key[0] == name:
+                does(channel)
 
     def _forget(self, name: str) -> None:
         for key in [key for key in self._channels if key[0] == name]:
@@ -105,6 +111,7 @@ class _Channel:
         self._answers: set[str] = set()
         #: consumers that were cancelled, by the application or by the broker
         self._leaving: set[object] = set()
+        self._is_left = False
 
     def begin(self) -> None:
         """It is opened again."""
@@ -113,11 +120,15 @@ class _Channel:
         self._returned.clear()
         self._due.clear()
         self._leaving.clear()
+        self._is_left = False
 
     def end(self) -> None:
-        """What was not shown by now need not be."""
         self._asked.clear()
-        self._due = {kind: due for kind, due in self._due.items() if kind in _NOT_OWED}
+        self.leave()
+
+    def leave(self) -> None:
+        """It is over, or its application gives it up: what comes may be shown, and need not be."""
+        self._is_left = True
 
     def asks(self, event: TraceEvent) -> None:
         self._asked.append(event)
@@ -125,6 +136,8 @@ class _Channel:
             self._leaving.add(event.arguments.get("consumer_tag"))
         elif event.name == "basic.consume":
             self._leaving.discard(event.arguments.get("consumer_tag"))
+        elif event.name == "channel.close":
+            self.leave()
 
     def is_sent(self, event: TraceEvent) -> None:
         self._answers.discard(event.name)
@@ -178,7 +191,7 @@ class _Channel:
             elif event.name == "basic.return":
                 self._note_returned(event)
             if event.name == "channel.close":
-                self.end()
+                self.leave()
             self._is_due(event)
 
     def _note_returned(self, event: TraceEvent) -> None:
@@ -235,16 +248,20 @@ class _Channel:
 
     def _is_optional(self, event: TraceEvent) -> bool:
         """A delivery to a consumer that was cancelled, and the confirm of a publish that was returned."""
+        if self._is_left:
+            return True
         if event.name in _CONFIRMS:
             return event.arguments["delivery_tag"] in self._returned
         return event.name == "basic.deliver" and event.arguments.get("consumer_tag") in self._leaving
 
     def quiescent(self) -> None:
+        if self._is_left:
+            return
         for kind, due in self._due.items():
+            if kind in _NOT_OWED:
+                continue
             for event in due:
-                if kind not in _NOT_OWED and not self._is_optional(event):
-                    self._judge.fail(
-                        _RULE_OF[event.name], Shape.MISSING, f"{event.name} that has come", None, [str(event)]
-                    )
-            if kind not in _NOT_OWED:
-                due.clear()
+                if not self._is_optional(event):
+                    what = f"{event.name} that has come"
+                    self._judge.fail(_RULE_OF[event.name], Shape.MISSING, what, None, [str(event)])
+            due.clear()

@@ -132,6 +132,8 @@ class LibraryCarrier:
         if event.name in ANSWERS:
             self._await_answer(connection, event)
             return
+        with self._news:  # as an application does
+            self._news.wait_for(lambda: connection.tap.is_over or not connection.is_about_to_answer, self._shows_in)
         self._observe(asked(event.connection, event.channel, event.name, event.arguments, event.content), self._now())
         before, is_held = self._count_sent(event), connection.is_held
         done = connection.client.call(event)

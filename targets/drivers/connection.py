@@ -20,6 +20,8 @@ class Call:
 
     event: TraceEvent
     done: Future[None]
+    #: the library has the answer of the broker
+    is_answered: bool = False
     #: nobody waits for it, as it takes too long: until its answer has come
     is_given_up: bool = False
 
@@ -52,6 +54,11 @@ class Connection:
         return any(each.is_given_up and not each.done.done() for each in self.calls)
 
     @property
+    def is_about_to_answer(self) -> bool:
+        """Has the library what a function of it waits for?"""
+        return any(each.is_answered and not each.is_given_up and not each.done.done() for each in self.calls)
+
+    @property
     def lacks(self) -> bool:
         """Is something to be shown yet, or answered to the application, that is worth waiting for?"""
         if self.tap.is_over or self.is_held:
@@ -74,7 +81,7 @@ class Connection:
             self.come[event.name] += 1
         for call in self.calls:
             if call.is_answered_by(event):
-                call.is_given_up = False
+                call.is_answered, call.is_given_up = True, False
 
     def give_up(self) -> list[Call]:
         """What was not shown by now is not waited for again; the functions that have not come back."""

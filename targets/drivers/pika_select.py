@@ -19,6 +19,8 @@ from amqpspec.targets.drivers.library import LibraryRefuses, Shows
 from amqpspec.targets.drivers.pika_words import arguments_of, content_of, parameters, plainly
 
 _ENDING = 5.0
+#: A function that is called when the answer has come, or None, where none is waited for.
+Answered = Any
 
 
 class PikaSelectClient:
@@ -119,10 +121,11 @@ class PikaSelectChannel:
     def __init__(self, number: int, shows: Shows, comes_back_written: Callable[[Future[None]], None]) -> None:
         self._number, self._shows, self._comes_back_written = number, shows, comes_back_written
         self._channel: Any = None
-        #: functions that have not come back, and those of them that the end of the channel answers
+        #: functions that have not come back
         self._under_way: list[Future[None]] = []
-        self._closing: list[Future[None]] = []
-        self._getting: list[Future[None]] = []
+        #: to be called at the end of the channel, and with the next answer to basic.get
+        self._closing: list[Answered] = []
+        self._getting: list[Answered] = []
         self._is_confirming = False
 
     def open(self, connection: pika.SelectConnection, done: Future[None]) -> None:
@@ -133,22 +136,22 @@ class PikaSelectChannel:
         channel.add_callback(self._is_empty, [spec.Basic.GetEmpty], one_shot=False)
 
     def send(self, event: TraceEvent, done: Future[None]) -> None:
-        said = {name: value for name, value in event.arguments.items() if name != "nowait"}
         is_answered = event.name in SYNCHRONOUS_METHODS and not event.arguments.get("nowait")
+        answered = self._comes_back(done) if is_answered else None
         if event.name == "basic.publish":
-            self._publish(said, event.content or Content({}, b""))
+            self._publish(event.arguments, event.content or Content({}, b""))
         elif event.name in _CALLS:
-            _CALLS[event.name](self, said, done)
-        elif is_answered:
-            plainly(self._channel, event.name, said, callback=self._comes_back(done))
+            _CALLS[event.name](self, event.arguments, answered)
+        elif event.name in SYNCHRONOUS_METHODS:
+            plainly(self._channel, event.name, event.arguments, callback=answered)
         else:
-            plainly(self._channel, event.name, said)
-        if not is_answered:
+            plainly(self._channel, event.name, event.arguments)
+        if answered is None:
             self._comes_back_written(done)
 
     def end(self, reason: Exception) -> None:
-        for done in self._closing:
-            done.set_result(None)
+        for answered in self._closing:
+            answered()
         self._closing.clear()
         for done in [each for each in self._under_way if not each.done()]:
             done.set_exception(reason)
@@ -171,32 +174,31 @@ class PikaSelectChannel:
             pika.BasicProperties(**content.properties), said.get("mandatory", False),
         )  # fmt: skip
 
-    def _select(self, said: Table, done: Future[None]) -> None:
+    def _select(self, said: Table, answered: Answered) -> None:
         if self._is_confirming:
             raise LibraryRefuses("confirms were asked for before")
-        self._channel.confirm_delivery(self._confirmed, self._comes_back(done))
+        self._channel.confirm_delivery(self._confirmed, answered)
         self._is_confirming = True
 
-    def _get(self, said: Table, done: Future[None]) -> None:
+    def _get(self, said: Table, answered: Answered) -> None:
         self._channel.basic_get(said.get("queue", ""), self._got, said.get("no_ack", False))
-        self._under_way.append(done)
-        self._getting.append(done)
+        self._getting.append(answered)
 
-    def _consume(self, said: Table, done: Future[None]) -> None:
+    def _consume(self, said: Table, answered: Answered) -> None:
         self._channel.basic_consume(
             said.get("queue", ""), self._delivered, said.get("no_ack", False), said.get("exclusive", False),
-            said.get("consumer_tag") or None, said.get("arguments"), self._comes_back(done),
+            said.get("consumer_tag") or None, said.get("arguments"), answered,
         )  # fmt: skip
 
-    def _cancel(self, said: Table, done: Future[None]) -> None:
+    def _cancel(self, said: Table, answered: Answered) -> None:
         tag = said["consumer_tag"]
         if tag not in self._channel.consumer_tags:
             raise LibraryRefuses(f"there is no consumer {tag}")
-        self._channel.basic_cancel(tag, self._comes_back(done))
+        self._channel.basic_cancel(tag, answered)
 
-    def _close(self, said: Table, done: Future[None]) -> None:
+    def _close(self, said: Table, answered: Answered) -> None:
         self._channel.close()
-        self._closing.append(done)
+        self._closing.append(answered)
 
     def _has_closed(self, channel: Channel, reason: Exception) -> None:
         if isinstance(reason, exceptions.ChannelClosedByBroker):
@@ -206,11 +208,11 @@ class PikaSelectChannel:
 
     def _got(self, channel: Channel, method: Any, properties: Any, body: bytes) -> None:
         self._shows(self._number, "basic.get-ok", arguments_of(method), content_of(properties, body))
-        self._comes_back(self._getting.pop(0))()
+        self._getting.pop(0)()
 
     def _is_empty(self, frame: Any) -> None:
         self._shows(self._number, "basic.get-empty", {})
-        self._comes_back(self._getting.pop(0))()
+        self._getting.pop(0)()
 
     def _delivered(self, channel: Channel, method: Any, properties: Any, body: bytes) -> None:
         self._shows(self._number, "basic.deliver", arguments_of(method), content_of(properties, body))
@@ -226,7 +228,7 @@ class PikaSelectChannel:
         self._shows(self._number, "basic.cancel", {"consumer_tag": frame.method.consumer_tag})
 
 
-_CALLS: dict[str, Callable[[PikaSelectChannel, Table, Future[None]], None]] = {
+_CALLS: dict[str, Callable[[PikaSelectChannel, Table, Answered], None]] = {
     "basic.get": PikaSelectChannel._get,
     "basic.consume": PikaSelectChannel._consume,
     "basic.cancel": PikaSelectChannel._cancel,
