@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -285,6 +286,7 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("targets", nargs="+", metavar="TARGET", help="as for run; workers must reach its address")
     parser.add_argument("--store", type=_path, required=True, metavar="STORE", help="made if there is none")
     parser.add_argument("--spark", metavar="MASTER", help="such as 'local[*]' (default: in this process)")
+    parser.add_argument("--driver", type=_drivers, default="wire", metavar="NAME", help="as for run, one of them")
     parser.add_argument("--sequences", type=_positive_count, metavar="N", help="on each target")
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="nothing is begun after that")
     parser.add_argument(
@@ -368,6 +370,9 @@ def _drivers(text: str) -> str:
     for name in text.split(","):
         if name not in DRIVERS:
             raise argparse.ArgumentTypeError(f"invalid choice: {name!r} (choose from {', '.join(DRIVERS)})")
+    twice = [name for name, times in Counter(text.split(",")).items() if times > 1]
+    if twice:
+        raise argparse.ArgumentTypeError(f"{twice[0]} is there twice")
     return text
 
 

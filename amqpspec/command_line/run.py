@@ -23,7 +23,7 @@ from amqpspec.command_line.run_outputs import print_result, tell_of_errors, writ
 from amqpspec.command_line.several_targets import run_each
 from amqpspec.command_line.standard_output import heard_or_not
 from amqpspec.command_line.suite_errors import as_far_as_possible
-from amqpspec.command_line.targets import WIRE, StartedTarget
+from amqpspec.command_line.targets import StartedTarget
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import with_ladders
 from amqpspec.conformance.interruption import Terminated
@@ -89,8 +89,6 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
     if options.write_deviations and not options.deviations and _has_text(options.write_deviations):
         what = "is there already, and would lose its reasons; give it by --deviations as well"
         raise UsageError(f"--write-deviations {options.write_deviations}: {what}")
-    if options.store and options.driver != WIRE:
-        raise UsageError("--store takes what was on the wire, and not what an application was shown: use --driver wire")
     if options.store:
         _require_store(options.store)
     if options.parquet:
