@@ -23,6 +23,8 @@ from amqpspec.targets.drivers.carrier import LibraryCarrier
 from amqpspec.targets.drivers.library import LibraryRefuses, Shows
 
 _ENDING = 5.0
+#: A task that is cancelled may begin others, to clean up.
+_MOST_ENDINGS = 5
 # what they would print is in the trace
 for _name in ("aio_pika", "aiormq"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -64,10 +66,12 @@ class AioPikaClient:
         self._loop.set_exception_handler(lambda loop, context: None)
         try:
             self._loop.run_forever()
-            tasks = asyncio.all_tasks(self._loop)
-            for task in tasks:
-                task.cancel()
-            if tasks:
+            for _ in range(_MOST_ENDINGS):
+                tasks = asyncio.all_tasks(self._loop)
+                if not tasks:
+                    break
+                for task in tasks:
+                    task.cancel()
                 self._loop.run_until_complete(asyncio.wait(tasks, timeout=1))
         finally:
             self._loop.close()

@@ -80,6 +80,8 @@ class Tap:
             self._wake.send(b"\0")
         self._listener.close()
         self._thread.join(self._patience)
+        self._wake.close()
+        self._woken.close()
         (self._broker.reset if reset else self._broker.close)()
 
     def _run(self) -> None:
