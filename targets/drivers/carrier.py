@@ -32,6 +32,8 @@ from amqpspec.targets.drivers.tap import Tap
 CONNECT_TIME = 10.0
 #: Seconds for a library to send what it was asked for: it may wait for the answer to something before.
 SEND_TIME = 5.0
+#: Seconds for a library to show what has come, when it has not shown something before.
+LESS_TIME = 1.0
 
 
 class LibraryCarrier:
@@ -190,6 +192,7 @@ class LibraryCarrier:
             self._news.wait_for(lambda: not any(each.lacks for each in connections), self._shows_in)
         for connection in connections:
             if connection.lacks:
+                self._shows_in = min(self._shows_in, LESS_TIME)
                 for call in connection.give_up():
                     self._tell_waiting(call)
         self._hand_out()

@@ -26,6 +26,8 @@ Answered = Any
 class PikaSelectClient:
     """See `LibraryClient`."""
 
+    makes_channel: type[PikaSelectChannel]
+
     def __init__(self, address: Address, shows: Shows) -> None:
         self._address, self._shows = address, shows
         self._opened: Future[None] = Future()
@@ -98,7 +100,7 @@ class PikaSelectClient:
             self._closing.append(done)
             self._connection.close()
         elif event.name == "channel.open":
-            channel = PikaSelectChannel(event.channel, self._shows, self._comes_back_written)
+            channel = type(self).makes_channel(event.channel, self._shows, self._comes_back_written)
             channel.open(self._connection, done)
             self._channels[event.channel] = channel
         elif event.channel not in self._channels:
@@ -227,6 +229,8 @@ class PikaSelectChannel:
     def _cancelled(self, frame: Any) -> None:
         self._shows(self._number, "basic.cancel", {"consumer_tag": frame.method.consumer_tag})
 
+
+PikaSelectClient.makes_channel = PikaSelectChannel
 
 _CALLS: dict[str, Callable[[PikaSelectChannel, Table, Answered], None]] = {
     "basic.get": PikaSelectChannel._get,
