@@ -4,7 +4,8 @@ Of what a library does by itself only what an application relies on is judged: e
 once, and each delivery, return, cancel and confirm that has come is shown once, as it came and in that order. A library
 may give back what it has not shown, when a consumer is cancelled. Nothing that is found here is blamed on the broker.
 
-* LIBRARY-SENT: What the application asks for is sent once, or refused with a reason; and nothing of it is sent unasked.
+* LIBRARY-SENT: What the application asks for is sent once, or refused with a reason; and nothing of it is sent unasked,
+  or on a channel that is closed.
 * LIBRARY-DELIVERY: Each delivery, and each answer to basic.get, is shown once, unchanged and in order.
 * LIBRARY-RETURN: Each returned message is shown once.
 * LIBRARY-CANCEL: Each cancel by the broker is shown, and as what it is.
@@ -36,7 +37,8 @@ _IN_ANY_ORDER = ("LIBRARY-CONFIRM", "LIBRARY-CLOSE")
 #: What an application is told by the next thing that it does, if at all.
 _NOT_OWED = ("channel.close", "connection.close")
 #: What a library may send unasked, besides all of channel 0.
-_OWN = frozenset({"channel.open", "channel.close", "channel.close-ok", "basic.cancel", "basic.cancel-ok"})
+_OPENS_OR_CLOSES = frozenset({"channel.open", "channel.close", "channel.close-ok"})
+_OWN = _OPENS_OR_CLOSES | {"basic.cancel", "basic.cancel-ok"}
 _CONFIRMS = frozenset({"basic.ack", "basic.nack"})
 _SETTLEMENTS = frozenset({"basic.ack", "basic.nack", "basic.reject"})
 
@@ -112,6 +114,8 @@ class _Channel:
         #: consumers that were cancelled, by the application or by the broker
         self._leaving: set[object] = set()
         self._is_left = False
+        #: the library has said or heard that it is closed
+        self._is_closed = False
 
     def begin(self) -> None:
         """It is opened again."""
@@ -120,7 +124,7 @@ class _Channel:
         self._returned.clear()
         self._due.clear()
         self._leaving.clear()
-        self._is_left = False
+        self._is_left = self._is_closed = False
 
     def end(self) -> None:
         self._asked.clear()
@@ -140,6 +144,9 @@ class _Channel:
             self.leave()
 
     def is_sent(self, event: TraceEvent) -> None:
+        if self._is_closed and event.name not in _OPENS_OR_CLOSES:
+            self._judge.fail("LIBRARY-SENT", Shape.UNEXPECTED, f"{event.name} on a channel that is closed", event)
+            return
         self._answers.discard(event.name)
         if event.name == "channel.open":
             self.begin()
@@ -149,6 +156,7 @@ class _Channel:
             self._published += 1
             self._unconfirmed[self._published] = event
         elif event.name == "channel.close-ok":
+            self._is_closed = True
             self.end()
         alike = [each for each in self._asked if each.name == event.name]
         wanted = next((each for each in alike if is_as_asked(event, each)), alike[0] if alike else None)
@@ -180,6 +188,7 @@ class _Channel:
         return False
 
     def comes(self, event: TraceEvent) -> None:
+        self._is_closed = self._is_closed or event.name == "channel.close-ok"
         self._answers.add(event.name.removesuffix("-ok").removesuffix("-empty"))
         if event.name in _CONFIRMS:
             for number in [each for each in self._unconfirmed if confirms(event, each)]:

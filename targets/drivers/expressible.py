@@ -71,7 +71,9 @@ EXPRESSIBLE: Mapping[str, Table_of_methods] = {
 _HANDSHAKE = ("connection.open", "connection.start-ok", "connection.tune-ok", "protocol.header", "socket.open")
 
 
-def why_not(driver: str, method: str, arguments: Table, content: Content | None, as_it_stands: bool) -> str | None:
+def why_not(
+    driver: str, channel: int, method: str, arguments: Table, content: Content | None, as_it_stands: bool
+) -> str | None:
     """Why a client of that library cannot send this; None: it can."""
     table = EXPRESSIBLE[driver]
     if method in _HANDSHAKE and (method not in table or arguments or as_it_stands):
@@ -80,6 +82,8 @@ def why_not(driver: str, method: str, arguments: Table, content: Content | None,
         return f"{driver} sends nothing on a channel that is not open"
     if method not in table:
         return f"{driver} does not send {method}"
+    if (channel == 0) != method.startswith(("connection.", "socket.")):
+        return f"{driver} sends no {method} on channel {channel}"
     if method == "basic.publish" and content is None:
         return f"{driver} sends no content in parts"
     for name, value in arguments.items():

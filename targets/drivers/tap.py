@@ -39,8 +39,10 @@ class Tap:
         self.name = name
         self._broker, self._tells, self._wrote, self._now, self._patience = broker, told, wrote, clock, patience
         self._moment = 0.0
-        #: what was told is being passed on to the broker
+        #: what was told, or is to be, is being passed on to the broker
         self.is_writing = False
+        #: the begin of what is not complete: a broker may answer a publish whose content it does not have yet
+        self._held = bytearray()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(patience)
         self._sent, self._received = ServerDecoder(name), Decoder(name)
@@ -128,6 +130,7 @@ class Tap:
             octets = b""
         if not octets:
             self._moment = self._now()
+            self._write(memoryview(bytes(self._held)))
             if self._is_closing:
                 self._broker.end_output()
             elif not self.is_over:
@@ -144,9 +147,12 @@ class Tap:
             elif not isinstance(item, Heartbeat):
                 self._note_limits(item)
                 self._told(item)
-        self._write(memoryview(octets))
-        self.is_writing = False
-        self._wrote()
+        self._held += octets
+        if not self._sent.is_within:
+            self._write(memoryview(bytes(self._held)))
+            self._held.clear()
+            self.is_writing = False
+            self._wrote()
         return True
 
     def _write(self, octets: memoryview) -> None:

@@ -98,6 +98,13 @@ def test_a_function_that_never_comes_back_is_told(broker: EmbeddedBroker, tmp_pa
     )
 
 
+def test_what_a_library_refuses_and_sends_all_the_same_is_told(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """pika's basic_get does not look whether its channel is open."""
+    commands = ("a.1 queue.declare q passive", "a.1 basic.get q", "a.2 basic.qos 1")
+    [failure] = judged(broker, tmp_path, commands).failures
+    assert failure.identity == "LIBRARY-SENT|unexpected frame|basic.get on a channel that is closed"
+
+
 def test_a_return_that_aio_pika_does_not_show_is_told(broker: EmbeddedBroker, tmp_path: Path) -> None:
     """aiormq looks a returned message up among those that wait for a confirm."""
     [failure] = judged(broker, tmp_path, RETURNING[1:], AioPikaCarrier).failures

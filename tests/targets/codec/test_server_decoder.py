@@ -321,3 +321,12 @@ class TestMemory:
         for _ in range(20):
             assert len(decoder.feed(whole)) == 1
         assert decoder._held == 0
+
+
+def test_whether_something_is_not_complete() -> None:
+    decoder = opened()
+    octets = encode(Method("", 1, "basic.publish", dict(PUBLISH.arguments), True, Content({}, b"m1")))
+    for octet in octets[:-1]:
+        decoder.feed(bytes((octet,)))
+        assert decoder.is_within
+    assert len(decoder.feed(octets[-1:])) == 1 and not decoder.is_within
