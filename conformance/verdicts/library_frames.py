@@ -15,7 +15,8 @@ _COMPARED = (
 
 def is_as_asked(sent: TraceEvent, asked: TraceEvent) -> bool:
     """An argument or property that was not given, or is empty, is for the library to choose."""
-    given = ((name, value) for name, value in asked.arguments.items() if value and name != "arguments")
+    arguments = asked.arguments.items()
+    given = [(name, value) for name, value in arguments if name != "arguments" and (value or isinstance(value, bool))]
     if not all(sent.arguments.get(name, value) == value for name, value in given):
         return False
     if asked.content is None or sent.content is None:

@@ -25,6 +25,7 @@ from amqpspec.targets.client.waiting import awaited
 from amqpspec.targets.clock import Clock
 from amqpspec.targets.drivers.application import REFUSED, UNSENT, WAITS, asked, is_of_application, shown
 from amqpspec.targets.drivers.connection import ANSWERS, Call, Connection
+from amqpspec.targets.drivers.expressible import NOT_GIVEN
 from amqpspec.targets.drivers.library import MakesClient
 from amqpspec.targets.drivers.tap import Tap
 
@@ -134,6 +135,7 @@ class LibraryCarrier:
         if event.name in ANSWERS:
             self._await_answer(connection, event)
             return
+        event = replace(event, arguments={**NOT_GIVEN.get(event.name, {}), **event.arguments})
         with self._news:  # as an application does
             self._news.wait_for(lambda: connection.tap.is_over or not connection.is_about_to_answer, self._shows_in)
         self._observe(asked(event.connection, event.channel, event.name, event.arguments, event.content), self._now())

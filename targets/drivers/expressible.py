@@ -67,6 +67,11 @@ EXPRESSIBLE: Mapping[str, Table_of_methods] = {
     "aio-pika": _also(_also(_COMMON, _NOWAIT), _methods(basic__publish="immediate", basic__recover_async="requeue")),
 }
 
+#: What a command means that does not say it, where libraries would take something else.
+NOT_GIVEN: Mapping[str, Table] = {
+    "basic.nack": {"requeue": False}, "basic.reject": {"requeue": False}, "exchange.declare": {"type": ""},
+}  # fmt: skip
+
 #: Why not, where it is not that the library has no word for it.
 _HANDSHAKE = ("connection.open", "connection.start-ok", "connection.tune-ok", "protocol.header", "socket.open")
 

@@ -14,7 +14,7 @@ from amqpspec.conformance.scenarios.applicability import applicable, not_applica
 from amqpspec.conformance.scenarios.scenario_files import selected
 from amqpspec.conformance.session.command_sequence import CommandSequence, Place
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
-from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.docker_broker import DockerBroker
@@ -42,7 +42,9 @@ def broker() -> Iterator[EmbeddedBroker]:
             "a.1 basic.publish q body=m1",
             "a.1 basic.get q",
             "a.1 basic.get q",
-            "a.1 basic.nack 1",
+            "a.1 basic.nack 1",  # which gives nothing back
+            "a.1 basic.get q",
+            "a.1 basic.qos 2",
         ),
         ("a.1 queue.declare q", "b.1 basic.consume q tag=t", "a.1 queue.delete q", "b.1 basic.qos 3"),
         ("a.1 basic.ack 7", "a.1 basic.qos 3", "a.2 queue.declare q", "a connection.close"),
@@ -64,6 +66,17 @@ def test_a_library_that_does_well_passes(
 ) -> None:
     said = judged(broker, tmp_path, commands, carrier)
     assert said.failures == () and said.verdict is Verdict.PASS and said.frames > 10
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_what_a_command_does_not_say_is_not_for_the_library_to_choose(
+    broker: EmbeddedBroker, tmp_path: Path, carrier: Any
+) -> None:
+    """Where nothing is said, libraries give back what is rejected."""
+    commands = ("a.1 queue.declare q", "a.1 basic.publish q", "a.1 basic.get q", "a.1 basic.reject 1")
+    assert judged(broker, tmp_path, commands, carrier).failures == ()
+    rows = [row for row in read_trace(tmp_path / "trace.jsonl") if row.get("method") == "basic.reject"]
+    assert [row["arguments"]["requeue"] for row in rows] == [False, False]  # asked for, and sent
 
 
 def test_the_broker_is_judged_by_what_is_on_the_wire(tmp_path: Path) -> None:

@@ -118,6 +118,9 @@ def test_a_method_goes_out_as_it_was_asked_for() -> None:
     assert Seen().asked("basic.ack", delivery_tag=1).sent("basic.ack", delivery_tag=2).blamed == [
         "LIBRARY-SENT arguments of basic.ack"
     ]
+    assert Seen().asked("basic.reject", delivery_tag=1, requeue=False).sent(
+        "basic.reject", delivery_tag=1, requeue=True
+    ).blamed == ["LIBRARY-SENT arguments of basic.reject"]
     refused = Seen().asked("basic.ack", delivery_tag=1).shown(REFUSED, method="basic.ack", reason="closed")
     assert refused.blamed == [] and refused.sent("basic.ack", delivery_tag=1).blamed != []
 
