@@ -17,7 +17,5 @@ def not_expressible(command: Command, target: TargetUnderTest) -> str | None:
         return f"not applicable for this driver: the operator does not know connections of {driver} by their names"
     if command.connection == OPERATOR:
         return None
-    why = why_not(
-        driver, command.channel, command.method, command.arguments, command.content, command.as_it_stands
-    )
+    why = why_not(driver, command.channel, command.method, command.arguments, command.content, command.as_it_stands)
     return why and f"not applicable for this driver: {why}"

@@ -101,6 +101,8 @@ class AioPikaClient:
             raise LibraryRefuses("the connection is not open")
         if event.name == "connection.close":
             await self._connection.close()
+        elif event.name == "connection.update-secret":
+            await self._connection.update_secret(**event.arguments)
         elif event.name == "channel.open":
             opened = self._connection.channel(event.channel, publisher_confirms=False, on_return_raises=False)
             await opened.initialize()

@@ -45,6 +45,7 @@ _COMMON = _methods(
     channel__close="",
     connection__open="",
     connection__close="",
+    connection__update_secret="new_secret reason",
     socket__abort="",
 )
 
@@ -60,10 +61,13 @@ _NOWAIT = _methods(
     basic__cancel="nowait", confirm__select="nowait",
 )  # fmt: skip
 
+#: Where the words of a close are the application's.
+_CLOSING = _methods(channel__close="reply_code reply_text", connection__close="reply_code reply_text")
+
 #: By the name of the driver.
 EXPRESSIBLE: Mapping[str, Table_of_methods] = {
-    "pika": _COMMON,
-    "pika-select": _also(_COMMON, _NOWAIT),
+    "pika": _also(_COMMON, _CLOSING),
+    "pika-select": _also(_also(_COMMON, _CLOSING), _NOWAIT),
     "aio-pika": _also(_also(_COMMON, _NOWAIT), _methods(basic__publish="immediate", basic__recover_async="requeue")),
 }
 

@@ -102,7 +102,9 @@ class PikaClient:
     def _send(self, event: TraceEvent) -> None:
         assert self._connection is not None
         if event.name == "connection.close":
-            self._connection.close()
+            self._connection.close(**event.arguments)
+        elif event.name == "connection.update-secret":
+            self._connection.update_secret(**event.arguments)
         elif event.name == "channel.open":
             opened = self._connection.channel(event.channel)
             self._channels[event.channel] = type(self).makes_channel(event.channel, opened, self._shows)

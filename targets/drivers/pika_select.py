@@ -98,7 +98,9 @@ class PikaSelectClient:
             raise LibraryRefuses("the connection is over")
         if event.name == "connection.close":
             self._closing.append(done)
-            self._connection.close()
+            self._connection.close(**event.arguments)
+        elif event.name == "connection.update-secret":
+            self._connection.update_secret(**event.arguments, callback=lambda _: done.set_result(None))
         elif event.name == "channel.open":
             channel = type(self).makes_channel(event.channel, self._shows, self._comes_back_written)
             channel.open(self._connection, done)
@@ -199,7 +201,7 @@ class PikaSelectChannel:
         self._channel.basic_cancel(tag, answered)
 
     def _close(self, said: Table, answered: Answered) -> None:
-        self._channel.close()
+        self._channel.close(**said)
         self._closing.append(answered)
 
     def _has_closed(self, channel: Channel, reason: Exception) -> None:
