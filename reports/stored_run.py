@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from amqpspec.conformance.verdicts.judgement import THROUGH
 from amqpspec.conformance.verdicts.known_behaviour import Standing
 from amqpspec.conformance.verdicts.minor import RECOMMENDED
 from amqpspec.conformance.verdicts.rung import Kind, Rung
@@ -91,7 +92,9 @@ class StoredRun:
 
     @property
     def name(self) -> str:
-        return f"{self.product} {self.version}".strip()
+        """Of the broker, and of the client library through which it was asked."""
+        _, through, library = self.label.partition(THROUGH)
+        return f"{self.product} {self.version}".strip() + through + library
 
     def has_tried(self, failure: StoredFailure) -> bool:
         """Would this run have shown that failure, which another one showed?

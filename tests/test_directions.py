@@ -27,7 +27,7 @@ CHAPTERS = ("exchange", "queue", "basic", "tx", "connection", "channel")
 #: Within a folder the same; "" are the files that lie in the folder itself.
 ORDERS = {
     "model": ("", "protocol", "promises", "broker", "rules", "outputs", "judging", "open_world", "defects"),
-    "targets": ("", "codec", "client", "embedded", "faults", "brokers"),
+    "targets": ("", "codec", "client", "drivers", "embedded", "faults", "brokers"),
     "model.rules": ("common", *CHAPTERS, "extensions", "operator", ""),
     "conformance": (
         "traces", "recording", "language", "verdicts", "session", "scenarios", "search", "failures", "profile", "",

@@ -18,7 +18,7 @@ from amqpspec.command_line.options import random_seed
 from amqpspec.command_line.pipeline import progress_of
 from amqpspec.command_line.run_directory import require_no_address
 from amqpspec.command_line.suite_errors import tell_errors
-from amqpspec.command_line.targets import target_under_test
+from amqpspec.command_line.targets import library_of, target_under_test
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.shrinking_time import LEAST_SHRINKING_TIME, MOST_SHRINKING_TIME
 from amqpspec.conformance.search.machine import THEMES
@@ -29,6 +29,7 @@ from amqpspec.reports.text import plural, visible
 
 def execute(options: argparse.Namespace, console: Console) -> int:
     require_no_address(options.store)
+    library_of(options.driver)
     # the extra that brings both, where both are needed
     with needed_for("for amqpspec campaign", "spark" if options.spark else None):
         import_module("pyarrow")
@@ -106,4 +107,4 @@ def _search(options: argparse.Namespace, console: Console) -> int:
 
 
 def _for_one(options: argparse.Namespace, target: str) -> argparse.Namespace:
-    return argparse.Namespace(**{**vars(options), "target": target, "mode": "lockstep", "driver": "wire"})
+    return argparse.Namespace(**{**vars(options), "target": target, "mode": "lockstep"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -18,6 +19,7 @@ from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect
 from amqpspec.model.promises.versions import VERIFIED_SEED
 from amqpspec.targets.brokers.dialect_file import DialectFileError, dialect_in
+from amqpspec.targets.drivers.library import DISTRIBUTIONS
 
 
 class Parser(argparse.ArgumentParser):
@@ -36,6 +38,9 @@ _DIALECT_HELP = (
 
 
 DEFAULT_SEQUENCES = 100
+
+#: What --driver takes.
+DRIVERS = ("wire", *DISTRIBUTIONS)
 
 #: What --seed takes for a seed that nobody has chosen.
 RANDOM = "random"
@@ -84,7 +89,11 @@ def _target(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
     parser.add_argument("--mode", choices=("lockstep", "burst"), default="lockstep")
-    parser.add_argument("--driver", choices=("wire", "pika", "aio-pika"), default="wire")
+    parser.add_argument(
+        "--driver", type=_drivers, default="wire", metavar="NAME",
+        help="what carries the commands: wire (default), the suite's own client; pika, pika-select or aio-pika,"
+        " with the extra drivers. `run` takes several, such as wire,pika: a run each, and a page of all",
+    )  # fmt: skip
     parser.add_argument(
         "--deadline", type=_positive, default=5.0, metavar="SECONDS",
         help="the most that an owed frame may take (default 5); after three that never came, ten times the slowest"
@@ -277,6 +286,7 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("targets", nargs="+", metavar="TARGET", help="as for run; workers must reach its address")
     parser.add_argument("--store", type=_path, required=True, metavar="STORE", help="made if there is none")
     parser.add_argument("--spark", metavar="MASTER", help="such as 'local[*]' (default: in this process)")
+    parser.add_argument("--driver", type=_drivers, default="wire", metavar="NAME", help="as for run, one of them")
     parser.add_argument("--sequences", type=_positive_count, metavar="N", help="on each target")
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="nothing is begun after that")
     parser.add_argument(
@@ -354,6 +364,17 @@ def _place(text: str) -> tuple[str, int]:
     if not colon or not host:
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT")
     return host, _port(port)
+
+
+def _drivers(text: str) -> str:
+    """Names of drivers, with commas between."""
+    for name in text.split(","):
+        if name not in DRIVERS:
+            raise argparse.ArgumentTypeError(f"invalid choice: {name!r} (choose from {', '.join(DRIVERS)})")
+    twice = [name for name, times in Counter(text.split(",")).items() if times > 1]
+    if twice:
+        raise argparse.ArgumentTypeError(f"{twice[0]} is there twice")
+    return text
 
 
 def _dialect(text: str) -> str:

@@ -10,7 +10,8 @@ from rich.console import Console
 from amqpspec.command_line.exit_codes import CONFORMS, INCONCLUSIVE
 from amqpspec.command_line.output_files import must_write, require_none_of, require_writable
 from amqpspec.command_line.suite_errors import tell_errors
-from amqpspec.command_line.targets import target_under_test
+from amqpspec.command_line.targets import WIRE, target_under_test
+from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.profile.measuring import measure
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.reports.profile_report import print_profile, profile_as_json, summary
@@ -18,6 +19,8 @@ from amqpspec.targets.brokers.dialect_file import dialect_file
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
+    if options.driver != WIRE:
+        raise UsageError(f"--driver {options.driver}: what a broker chose is measured by {WIRE}")
     file = options.toml
     if file is not None:
         require_none_of(file, [Path(options.target)])

@@ -22,6 +22,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile, read_command_file
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.losses import Losses, given_up
+from amqpspec.conformance.scenarios.applicability import not_said
 from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.traces.trace import TraceWriter
@@ -61,6 +62,9 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         with suppress(TargetError):  # the sequence finds out what it is that does not work
             served = check_alive(started.target.address)
         for file in files:
+            if why := not_said(file, started.target):
+                console.print(Text(f"{file.name or options.file}: {why}", style="yellow"), soft_wrap=True)
+                continue
             try:
                 judgement = _carried_out(file, started, trace, shown, served)
             except _Lost as error:
@@ -77,6 +81,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     if lost is not None:
         left = len(files) - len(judgements)
         raise TargetUnreachable(lost + (f"; {plural(left, 'sequence')} not carried out" if left else ""))
+    if not judgements:
+        return INCONCLUSIVE
     # what is only arguable or minor is told, and fails nothing, as in `amqpspec run`
     verdict = worst(Verdict.PASS if is_harmless_only(each) else each.verdict for each in judgements)
     return {Verdict.FAIL: DEVIATES, Verdict.INCONCLUSIVE: INCONCLUSIVE}.get(verdict, CONFORMS)

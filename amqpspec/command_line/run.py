@@ -56,7 +56,7 @@ from amqpspec.targets.suite_error import line_of
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    return run_each(options, console, _execute) if options.more else _execute(options, console)
+    return run_each(options, console, _execute) if options.more or "," in options.driver else _execute(options, console)
 
 
 def _execute(options: argparse.Namespace, console: Console) -> int:

@@ -16,7 +16,7 @@ from amqpspec.command_line.output_files import add_to_job_summary, job_summary, 
 from amqpspec.command_line.suite_errors import as_far_as_possible, tell_errors, write_errors
 from amqpspec.conformance.traces.trace import TraceError, jsonl_to_parquet
 from amqpspec.conformance.verdicts.gate import Gate
-from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
+from amqpspec.conformance.verdicts.judgement import THROUGH, FoundFailure, RunResult
 from amqpspec.model.promises.registry import requirements
 from amqpspec.reports.output_file import output_file
 
@@ -91,7 +91,8 @@ def print_result(result: RunResult, options: argparse.Namespace, console: Consol
 def _replay_of(file: Path, result: RunResult, options: argparse.Namespace) -> str:
     """The command that carries out the file as the run did."""
     dialect = [] if options.dialect is None else ["--dialect", str(options.dialect)]
-    return shlex.join(["amqpspec", "replay", str(file), _again_at(result, options), *dialect])
+    driver = [] if options.driver == _USUAL["driver"] else ["--driver", options.driver]
+    return shlex.join(["amqpspec", "replay", str(file), _again_at(result, options), *dialect, *driver])
 
 
 def _again(result: RunResult, options: argparse.Namespace) -> str:
@@ -109,7 +110,7 @@ def _again(result: RunResult, options: argparse.Namespace) -> str:
 
 def _again_at(result: RunResult, options: argparse.Namespace) -> str:
     """The target as it is given again, without credentials."""
-    return options.target if "://" not in options.target else result.target.label
+    return options.target if "://" not in options.target else result.target.label.partition(THROUGH)[0]
 
 
 def _next_steps(result: RunResult, options: argparse.Namespace) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`amqpspec run TARGET TARGET…`: a run on each with one seed, and a page that has them side by side."""
+"""`amqpspec run TARGET TARGET…`, also by several drivers: a run on each with one seed, and a page of all."""
 
 from __future__ import annotations
 
@@ -32,16 +32,21 @@ def run_each(options: argparse.Namespace, console: Console, run: Callable[[argpa
     """
     for name in _FILES:
         if getattr(options, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')} names one file, and there are several targets")
+            raise UsageError(f"--{name.replace('_', '-')} names one file, and there are several targets or drivers")
     if options.update_deviations:
-        raise UsageError("--update-deviations is for one target")
+        raise UsageError("--update-deviations is for one target and one driver")
     options.seed = seed_of_run(options)
     codes: list[int] = []
     places: list[Path] = []
-    targets = [options.target, *options.more]
-    for target, name in zip(targets, _names(targets), strict=True):
+    targets, drivers = [options.target, *options.more], options.driver.split(",")
+    by_place = {
+        name if len(drivers) == 1 else f"{name}-{driver}": (target, driver)
+        for target, name in zip(targets, _names(targets), strict=True)
+        for driver in drivers
+    }
+    for name, (target, driver) in by_place.items():
         chosen = copy.copy(options)
-        chosen.target, chosen.more, chosen.out = target, [], options.out / name
+        chosen.target, chosen.driver, chosen.more, chosen.out = target, driver, [], options.out / name
         if not options.quiet:
             console.print(Text(visible(f"== {name}"), style="bold"), soft_wrap=True)
         try:

@@ -15,7 +15,7 @@ from amqpspec.conformance.losses import Restarts
 from amqpspec.conformance.profile.measuring import measure
 from amqpspec.conformance.profile.shows import gentle
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
-from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.conformance.verdicts.judgement import THROUGH, TargetDescription
 from amqpspec.model.promises.capabilities import advertised
 from amqpspec.model.promises.dialects import dialect_named, dialect_of, is_known
 from amqpspec.model.promises.dialects.settled import with_choices
@@ -30,9 +30,13 @@ from amqpspec.targets.brokers.resolve import (
     operator_of,
     running_broker,
 )
+from amqpspec.targets.drivers.carriers import carrier_of
+from amqpspec.targets.drivers.library import DISTRIBUTIONS, Library, library_named
 
 #: What a broker is looked at by.
 NAMES_OF_MEANS = tuple(each.name for each in MEANS)
+#: The driver that is the suite's own client.
+WIRE = "wire"
 #: Characters of a product's name or version that are shown.
 _LONGEST_NAME = 100
 
@@ -54,8 +58,7 @@ class StartedTarget:
         """`apart`: the embedded broker has a process of its own. Raises `UsageError`."""
         if options.mode != "lockstep":
             raise UsageError(f"--mode {options.mode} is not available in this version; lockstep is")
-        if options.driver != "wire":
-            raise UsageError(f"--driver {options.driver} is not available in this version; wire is")
+        self._library = library_of(options.driver)
         self._options = options
         self._apart = apart
         self._asked = dialect_named(options.dialect) if options.dialect else None
@@ -105,7 +108,8 @@ class StartedTarget:
     def _start(self) -> TargetUnderTest:
         target = self._introduced()
         if self._target is not None:
-            return replace(target, description=self._target.description, capabilities=self._target.capabilities)
+            known = replace(target, description=self._target.description, capabilities=self._target.capabilities)
+            return self._through_library(known)
         dialect = dialect_named(target.description.dialect)
         if not self._is_said and not self._is_known:
             self._introduction = target
@@ -119,7 +123,13 @@ class StartedTarget:
             target = self._introduction
         description = replace(target.description, dialect=dialect.name)
         capabilities = (target.capabilities or frozenset()) | dialect.announced
-        return replace(target, description=description, capabilities=capabilities)
+        return self._through_library(replace(target, description=description, capabilities=capabilities))
+
+    def _through_library(self, target: TargetUnderTest) -> TargetUnderTest:
+        """What is asked before, such as what it chose, goes over the wire."""
+        if self._library is None:
+            return target
+        return replace(target, driver=carrier_of(self._library.driver), library=self._library)
 
     def _introduced_again(self) -> TargetUnderTest:
         """A target that was lost before the run began. Raises `TargetError`."""
@@ -146,6 +156,8 @@ class StartedTarget:
         product = _shown(properties.get("product", "unknown"))
         version = _shown(properties.get("version", "unknown"))
         label = options.target if "://" not in options.target else str(address)
+        if self._library is not None:
+            label += f"{THROUGH}{self._library}"
         return TargetUnderTest(
             address,
             TargetDescription(label, product, version, dialect.name),
@@ -156,6 +168,19 @@ class StartedTarget:
             frame_max=limits.frame_max,
             login_time=took,
         )
+
+
+def library_of(driver: str) -> Library | None:
+    """The client library of `--driver`; None: the suite's own client. Raises `UsageError` where it is not installed."""
+    if driver == WIRE:
+        return None
+    if driver not in DISTRIBUTIONS:
+        raise UsageError(f"--driver {driver}: several are for `amqpspec run`")
+    library = library_named(driver)
+    if library is None:
+        needs = DISTRIBUTIONS[driver]
+        raise UsageError(f"--driver {driver} needs {needs}, which is not installed: pip install 'amqpspec[drivers]'")
+    return library
 
 
 def _shown(said: object) -> str:

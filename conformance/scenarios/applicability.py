@@ -12,6 +12,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.scenarios.scenario_files import selected
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.session.through_library import not_expressible
 from amqpspec.model.promises.capabilities import METHODS, lacking
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
@@ -97,6 +98,11 @@ def _not_answered(scenario: CommandFile, target: TargetUnderTest) -> str | None:
     return "needs basic.get, which the broker does not answer (GET-001)" if asks else None
 
 
+def not_said(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+    """Through a library only what it has words for can be asked."""
+    return next((why for each in scenario.commands if (why := not_expressible(each, target))), None)
+
+
 def _absent(target: TargetUnderTest, methods: Collection[str], requirements: Collection[str]) -> str:
     """A capability that is needed and not advertised, if there is one."""
     if target.capabilities is None:
@@ -104,4 +110,4 @@ def _absent(target: TargetUnderTest, methods: Collection[str], requirements: Col
     return next(lacking(methods, requirements, target.capabilities), "")
 
 
-_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _not_advertised, _not_answered)
+_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _not_advertised, _not_answered, not_said)

@@ -225,6 +225,8 @@ class Conversation:
 
     def mark(self, mark: Mark, waited: float | None = None) -> None:
         """Tell the trace and the judge where a barrier begins and ends, and what did not come in time."""
+        if mark == "quiescent":
+            self.carrier.settle()
         if mark == "overdue":
             self.overdue += 1
             self.patience.waited_in_vain()

@@ -86,6 +86,7 @@ class Session:
                 seed=seed,
                 repeats=repeats,
                 planned=None if planned is None else map(str, planned),
+                driver=None if target.library is None else str(target.library),
             )
         )
         #: what it made, and the broker did not delete: (kind, name)

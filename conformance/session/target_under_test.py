@@ -10,6 +10,7 @@ from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.client.carrier import Driver
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.clock import COMMON, Clock
+from amqpspec.targets.drivers.library import Library
 
 #: Seconds that an owed frame may take.
 DEFAULT_DEADLINE = 5.0
@@ -30,6 +31,8 @@ class TargetUnderTest:
     clock: Clock = COMMON
     #: makes what carries the commands of a sequence
     driver: Driver = WireClient
+    #: the client library that this is; None: the suite's own client
+    library: Library | None = None
     #: the highest number of a channel that it allows, and octets of its largest frame; 0: no limit
     channel_max: int = 0
     frame_max: int = 0

@@ -48,12 +48,14 @@ class RowWriter(ABC):
         seed: int | None = None,
         repeats: str | None = None,
         planned: Iterable[str] | None = None,
+        driver: str | None = None,
     ) -> TraceRow:
         """A sequence begins. `target` is a label for people; `seed` fits in 64 bits with sign.
 
         `virtual_host`: the one that exists. `user`: the name of the target's user, where it is no secret.
         `repeats`: the sequence that this one is a repetition of, or a shorter form. `planned`: the texts of the
-        commands that are to be carried out, if nothing ends it before.
+        commands that are to be carried out, if nothing ends it before. `driver`: the client library that carries them,
+        with its version.
         """
         if seed is not None and not -(2**63) <= seed < 2**63:
             raise TraceError(f"{self.path}: the seed {seed} does not fit in 64 bits")
@@ -72,6 +74,8 @@ class RowWriter(ABC):
             repeats=repeats,
             planned=None if planned is None else digest_of(map(without_credentials, planned)),
         )
+        if driver is not None:
+            row["driver"] = driver
         return self._write(row)
 
     def command(self, sequence: str, text: str, time: float) -> TraceRow:

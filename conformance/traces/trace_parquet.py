@@ -30,6 +30,7 @@ SCHEMA = pa.schema(
         pa.field("seed", pa.int64()),
         pa.field("repeats", pa.string()),
         pa.field("planned", pa.string()),
+        pa.field("driver", pa.string()),
         pa.field("text", pa.string()),
         pa.field("connection", pa.string()),
         pa.field("channel", pa.int32()),
@@ -54,7 +55,7 @@ SCHEMA = pa.schema(
 )
 
 #: Columns that traces of earlier versions lack.
-ADDED_LATER = frozenset({"virtual_host", "user", "repeats", "planned", "nominal", "least", "most", "tick"})
+ADDED_LATER = frozenset({"virtual_host", "user", "repeats", "planned", "driver", "nominal", "least", "most", "tick"})
 
 #: A row group ends at this many rows or octets, whichever comes first.
 GROUP_ROWS = 20_000

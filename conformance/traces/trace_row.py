@@ -56,6 +56,7 @@ class TraceRow(TypedDict, total=False):
     seed: int | None
     repeats: str | None
     planned: str | None
+    driver: str
     # command
     text: str
     # frame
@@ -215,7 +216,7 @@ _KEYS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
 _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "properties": _OBJECT, "body": _TEXT, "body_base64": _TEXT, "body_size": (int,), "body_sha256": _TEXT,
     "waited": _NUMBER, "virtual_host": _TEXT, "user": _TEXT_OR_NULL, "repeats": _TEXT_OR_NULL,
-    "planned": _TEXT_OR_NULL,
+    "planned": _TEXT_OR_NULL, "driver": _TEXT,
 }  # fmt: skip
 #: Keys of which only some values have a meaning.
 _CHOICES: Mapping[str, tuple[str, ...]] = {

@@ -14,6 +14,7 @@ from amqpspec.conformance.verdicts.blame import blamed, why_not_followed
 from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
 from amqpspec.conformance.verdicts.ill_formed import raise_if_ill_formed
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, undecided
+from amqpspec.conformance.verdicts.library import LibraryJudge
 from amqpspec.conformance.verdicts.minor import is_harmless
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
 from amqpspec.model.defects.known_defects import acceptor_for
@@ -25,6 +26,7 @@ from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import RABBITMQ, judged_version
 from amqpspec.model.protocol.methods import HeaderEvent, SocketEvent, TraceEvent
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
+from amqpspec.targets.drivers.application import is_of_application
 from amqpspec.targets.suite_error import line_of, suite_error_in
 
 #: `acceptor_for`, or what makes others in its place.
@@ -64,13 +66,18 @@ class SequenceJudge:
         self._begun: set[str] = set()
         #: why the sequence could not be judged to its end, as its end row says; the other rows do not show that
         self._undecided: str | None = None
+        #: judges the client library that carried the commands; None: the suite's own client did
+        self._library = LibraryJudge() if start.get("driver") else None
 
     @property
     def failures(self) -> Sequence[Failure]:
         """What was found so far, with the names that the broker knows."""
         mine = (each for each in self.acceptor.failures if not is_judged_elsewhere(self._start, each))
         reported = (blamed(each, self.acceptor.dialect) for each in mine)
-        return list({each.identity: each for each in reversed([each for each in reported if each])}.values())[::-1]
+        found = [each for each in reported if each]
+        if self._library is not None:
+            found += self._library.failures
+        return list({each.identity: each for each in reversed(found)}.values())[::-1]
 
     def broke(self, error: Exception) -> None:
         """An error of this suite: what was found till then stays, and nothing more is judged."""
@@ -82,6 +89,8 @@ class SequenceJudge:
             self._before = dict(self.acceptor.exercised)
         self._asked.clear()
         self.acceptor.command = text
+        if self._library is not None:
+            self._library.command(text)
         # `a.1 basic.ack 1 &`: the frame of that method is not waited for
         self._in_flight = text.split(" ", 2)[1] if text.endswith(" &") else None
 
@@ -92,6 +101,10 @@ class SequenceJudge:
             self.broke(error)
 
     def _event(self, event: TraceEvent) -> None:
+        if self._library is not None:
+            self._library.event(event)
+        if is_of_application(event.connection):
+            return
         self._frames += 1
         if event.channel == 0:
             self._note_beginning(event)
@@ -127,6 +140,8 @@ class SequenceJudge:
         elif mark == "quiescent":
             self.acceptor.quiescent()
             self.acceptor.barrier(False)
+            if self._library is not None:
+                self._library.quiescent()
         else:
             # who waited for a frame that is not owed, by what is known today, has asked for no numbers
             self.acceptor.overdue(self._asks_for_numbers, self._asked)
@@ -149,6 +164,8 @@ class SequenceJudge:
             reason = reason or plain(why_not_followed(wrongly[0]))
         product = self._start.get("product") or ""
         harmless_only = all(is_harmless(each, product, dialect.name) for each in failures)
+        if self._library is not None and self._library.failures:
+            verdict = Verdict.FAIL
         if verdict is Verdict.FAIL and (not failures or (reason and harmless_only)):
             # what fails nothing must not hide that the rest is not known
             verdict = Verdict.INCONCLUSIVE if reason else Verdict.PASS

@@ -32,6 +32,8 @@ SERVES_ON = "SERVER-001"
 INDISPENSABLE = frozenset(
     {"connection.open", "channel.open", "queue.declare", "basic.publish", "basic.consume", "basic.get", "basic.ack"}
 )
+#: Stands between the label of a target and the client library through which it was asked.
+THROUGH = " through "
 #: What a cause has for an answer where the broker ends the TCP stream.
 STREAM_ENDS = "socket.closed"
 #: One undecided sequence in so many, rounded, leaves a run decided.

@@ -16,6 +16,7 @@ from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import judged_version
 from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.targets.drivers.application import is_of_application
 from amqpspec.targets.suite_error import line_of
 
 
@@ -56,7 +57,8 @@ class OpenSequenceJudge:
             return
         judged = self._judge.event
         for event in events:
-            judged(event)
+            if not is_of_application(event.connection):
+                judged(event)
 
     def judgement(self, complete: bool = True) -> SequenceJudgement:
         """What was found; a recording may end anywhere, so `complete` makes no difference."""

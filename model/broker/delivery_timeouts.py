@@ -40,6 +40,7 @@ from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.field_types import is_whole_number
 from amqpspec.model.protocol.methods import Table
 
 ARGUMENT = "x-consumer-timeout"
@@ -69,7 +70,7 @@ def begin_channel(broker: BrokerState, channel: Channel) -> None:
 def time_of(broker: BrokerState, queue: Queue, arguments: Table) -> tuple[float, str]:
     """Seconds, and the requirement by which it is so many."""
     of_consumer = arguments.get(ARGUMENT)
-    if type(of_consumer) is int:
+    if is_whole_number(of_consumer):
         return of_consumer / 1000, OF_CONSUMER
     of_queue = of_queue_and_policy(broker, queue)
     if of_queue is not None:
@@ -86,7 +87,7 @@ def of_queue_and_policy(broker: BrokerState, queue: Queue) -> float | None:
     ]
     policy = max(matching, key=lambda each: each.priority, default=None)
     said = [queue.arguments.get(ARGUMENT), policy.consumer_timeout if policy is not None else None]
-    return min((each / 1000 for each in said if type(each) is int), default=None)
+    return min((each / 1000 for each in said if is_whole_number(each)), default=None)
 
 
 # ------------------------------------------------------------------------------------------- deliveries
@@ -153,10 +154,10 @@ def _exempt(broker: BrokerState, queue: Queue, consumer: Consumer | None) -> tup
             return time_of(broker, queue, {})[0], "TIMEOUT-007"
         return (consumer.timeout, "TIMEOUT-023") if consumer is not None and consumer.no_ack else None
     of_consumer = consumer.arguments.get(ARGUMENT) if consumer is not None else None
-    if type(of_consumer) is int:
+    if is_whole_number(of_consumer):
         return of_consumer / 1000, "TIMEOUT-006"
     of_queue = queue.arguments.get(ARGUMENT)
-    if ways is ConsumerTimeouts.OF_CHANNELS and type(of_queue) is int:
+    if ways is ConsumerTimeouts.OF_CHANNELS and is_whole_number(of_queue):
         return of_queue / 1000, "TIMEOUT-005"
     return None
 

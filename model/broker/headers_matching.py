@@ -80,11 +80,13 @@ def _same_typed(one: Any, other: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """What the broker's term for the value is: strings are octets, moments and integers of all sizes numbers."""
+    """What the broker's term for the value is: strings are octets, moments and numbers of all sizes numbers."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape")
     if isinstance(value, datetime):
         return int((value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp())
-    if isinstance(value, bool | float | Decimal | Mapping | bytes) or value is None:
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, bool | Decimal | Mapping | bytes) or value is None:
         return value
     return list(value) if isinstance(value, list | tuple) else int(value)

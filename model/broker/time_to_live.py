@@ -30,6 +30,7 @@ from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.field_types import is_whole_number
 
 ARGUMENT = "x-message-ttl"
 
@@ -45,7 +46,7 @@ def begin_time_to_live(dialect: Dialect, queue: Queue, message: Message, since: 
     if milliseconds is None:
         return False
     message.deadline = Deadline(milliseconds / 1000, since, by)
-    is_own = type(queue.arguments.get(ARGUMENT)) is not int
+    is_own = not is_whole_number(queue.arguments.get(ARGUMENT))
     message.ttl_from = NONE_AT_ALL if milliseconds == 0 else OWN if is_own else OF_QUEUE
     if queue.messages[0] is message:
         message.in_front_by = by
@@ -58,7 +59,7 @@ def time_to_live(dialect: Dialect, queue: Queue, message: Message) -> int | None
         return None
     own = message.content.properties.get("expiration")
     times = (None if own is None else int(own), queue.arguments.get(ARGUMENT))
-    return min((each for each in times if type(each) is int), default=None)
+    return min((each for each in times if is_whole_number(each)), default=None)
 
 
 def row_of(dialect: Dialect, queue: Queue, index: int) -> int:

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeGuard
 
 
 class WireInteger(int):
@@ -75,6 +75,11 @@ class Float32(float):
 WIRE_NUMBERS: dict[str, type[WireInteger | Float32]] = {
     kind.code: kind for kind in (Int8, UInt8, Int16, UInt16, UInt32, Int64, SpecifiedInt64, Float32)
 }
+
+
+def is_whole_number(value: Any) -> TypeGuard[int]:
+    """Is it of one of the integer types? A time stamp is not, though a late one is an `int` (`targets.codec`)."""
+    return type(value) is int or isinstance(value, WireInteger)
 
 
 def same_field(one: Any, other: Any) -> bool:

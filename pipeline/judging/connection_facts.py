@@ -22,6 +22,7 @@ from amqpspec.pipeline.judging.channel_memory import Channel, Place, Publish
 from amqpspec.pipeline.judging.message_facts import REASONS, Fact, What
 from amqpspec.pipeline.judging.message_identity import form_of, message_of
 from amqpspec.pipeline.judging.topology import UNBOUND, Reached, Sent, Topology
+from amqpspec.targets.drivers.application import is_of_application
 
 _ARGUMENTS, _AUTO_DELETE, _EXCLUSIVE, _EXPIRATION = REASONS[:6], 6, 7, 8
 
@@ -58,7 +59,7 @@ class _Sequence:
                 self._name, self._host = row["sequence"], row.get("virtual_host") or "/"
                 with suppress(UnknownDialect):  # told where it is judged
                     self._dialect = dialect_named(row.get("dialect") or DEFAULT_DIALECT.name)
-            elif row["kind"] == "frame":
+            elif row["kind"] == "frame" and not is_of_application(row["connection"]):
                 self._frame(row)
                 if self._found:
                     yield from self._found

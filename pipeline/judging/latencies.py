@@ -15,6 +15,7 @@ from typing import Any
 
 from amqpspec.conformance.traces.trace_row import TraceRow
 from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.targets.drivers.application import is_of_application
 
 CONFIRM, FIRST_DELIVERY = "confirm", "first delivery"
 #: Publishes of a sequence that are waited for at one time; older ones are given up.
@@ -38,7 +39,7 @@ class Latencies:
     def row(self, row: TraceRow) -> None:
         """Take a row of kind "frame"."""
         method = row["method"]
-        if method in _LOOKED_AT:
+        if method in _LOOKED_AT and not is_of_application(row["connection"]):
             key = _content(row.get("body") or row.get("body_base64") or row.get("body_sha256"), row.get("properties"))
             is_sent = row["direction"] == "sent"
             self._take(method, is_sent, (row["connection"], row["channel"]), row["time"], row["arguments"], key)
@@ -48,7 +49,7 @@ class Latencies:
         for event in events:
             name = event.name
             # what a client settles is most of what is left out
-            if name in _LOOKED_AT and not (event.sent and name in _CONFIRMS):
+            if name in _LOOKED_AT and not ((event.sent and name in _CONFIRMS) or is_of_application(event.connection)):
                 content = event.content
                 key = None if content is None else _content(content.body, content.properties)
                 channel = event.connection, event.channel

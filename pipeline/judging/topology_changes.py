@@ -22,6 +22,7 @@ from amqpspec.conformance.traces.trace_row import TraceError, TraceRow
 from amqpspec.model.broker.queues import Binding, Exchange, Queue
 from amqpspec.model.protocol.methods import METHOD_IDS, SYNCHRONOUS_METHODS
 from amqpspec.model.rules.queue.binding import binding_of
+from amqpspec.targets.drivers.application import is_of_application
 
 
 class Kind(Enum):
@@ -72,7 +73,7 @@ def changes_of(rows: Iterable[TraceRow]) -> list[Change]:
     for row in rows:
         if row["kind"] == "start":
             host, sequence = row.get("virtual_host") or "/", row["sequence"]
-        if row["kind"] != "frame":
+        if row["kind"] != "frame" or is_of_application(row["connection"]):
             continue
         name, key, time = row["method"], (row["connection"], row["channel"]), row["time"]
         if name == "connection.close-ok" and row["direction"] == "received":

@@ -58,6 +58,10 @@ class Carrier(Protocol):
         """Show the observer what happens to the broker without any connection (the operator's doings, `clock.wait`)."""
         ...
 
+    def settle(self) -> None:
+        """Wait until nothing that has come is on its way within the client."""
+        ...
+
     def receive(self, timeout: float) -> TraceEvent | None:
         """The next frame of any connection, awaited for so many seconds at most; None if there was none.
 

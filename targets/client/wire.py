@@ -22,7 +22,8 @@ from amqpspec.targets.client.connections import Connections
 from amqpspec.targets.client.handshake import Tune, Wishes, recordable, shake_hands
 from amqpspec.targets.client.handshake_link import HandshakeLink
 from amqpspec.targets.client.stream import connect
-from amqpspec.targets.clock import COMMON, Clock, FastForwardClock
+from amqpspec.targets.client.waiting import awaited
+from amqpspec.targets.clock import COMMON, Clock
 from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, encode
 from amqpspec.targets.codec.single_frames import as_understood
 
@@ -211,33 +212,18 @@ class WireClient:
 
     # ---- receiving
 
+    def settle(self) -> None:
+        """Nothing is done with a frame before it is received."""
+
     def receive(self, timeout: float) -> TraceEvent | None:
         """The next frame of any connection, awaited for `timeout` seconds at most; None if there was none.
 
         Besides methods: protocol.header; socket.closed when a connection is over; socket.garbage when it sent
         what is no frame, and was closed by us for it. Returns None at once when no connection is open.
         """
-        clock = self._clock
-        if isinstance(clock, FastForwardClock):
-            event = self._receive_without_waiting(clock, timeout)
-        else:
-            event = self._connections.next_frame(timeout)
+        event = awaited(self._connections.next_frame, self._clock, timeout)
         if event is not None:
             self._observe(event, event.time)
-        return event
-
-    def _receive_without_waiting(self, clock: FastForwardClock, timeout: float) -> TraceEvent | None:
-        """The next frame, without waiting for what does not come."""
-        until = clock.now() + timeout
-        event = self._connections.next_frame(min(timeout, clock.MOMENT))
-        while event is None:
-            # also where the machine let the whole time pass: what the broker could do by now is there
-            clock.catch_up()
-            event = self._connections.next_frame(0)
-            left = until - clock.now()
-            if event is not None or left <= 0:
-                break
-            clock.put_forward(min(left, clock.STEP))
         return event
 
     def receive_before(self, deadline: float) -> TraceEvent | None:

@@ -6,8 +6,8 @@ reads late timestamps as milliseconds.
 
 Python and wire types: bool `t`, int `I` or `l`, float `d`, Decimal `D`, str `S`, bytes `x`, None `V`, list
 `A`, dict `F`, datetime `T` (whole seconds, UTC), and `model.protocol.field_types` for `b B s u i L f` and a small `l`.
-These are plain numbers in the arguments of methods, where their type is nobody's business. Read but never written: the
-octet 0 for `V`. Octets that are not UTF-8 are kept in a str by the error handler "surrogateescape": they round-trip.
+Read but never written: the octet 0 for `V`. Octets that are not UTF-8 are kept in a str by the error handler
+"surrogateescape": they round-trip.
 """
 
 from __future__ import annotations
@@ -150,12 +150,9 @@ def decode_long_string(octets: bytes, start: int) -> tuple[str, int]:
     return octets[begin:end].decode("utf-8", "surrogateescape"), end
 
 
-def decode_table(octets: bytes, start: int, typed: bool = False) -> tuple[Table, int]:
-    """The field table at `start` and the offset after it. Of duplicate names the last counts.
-
-    `typed`: numbers keep their type (`model.protocol.field_types`).
-    """
-    return _decode_table(octets, start, len(octets), 0, typed)
+def decode_table(octets: bytes, start: int) -> tuple[Table, int]:
+    """The field table at `start` and the offset after it. Of duplicate names the last counts."""
+    return _decode_table(octets, start, len(octets), 0)
 
 
 def _extent(octets: bytes, start: int, limit: int, what: str) -> tuple[int, int]:
@@ -169,18 +166,18 @@ def _extent(octets: bytes, start: int, limit: int, what: str) -> tuple[int, int]
     return begin, begin + length
 
 
-def _decode_table(octets: bytes, start: int, limit: int, depth: int, typed: bool) -> tuple[Table, int]:
+def _decode_table(octets: bytes, start: int, limit: int, depth: int) -> tuple[Table, int]:
     at, end = _extent(octets, start, limit, "a table")
     table: Table = {}
     while at < end:
         name, at = decode_short_string(octets, at)
         if at > end:
             raise FieldSyntaxError("a field name runs past the end of its table")
-        table[name], at = _decode_value(octets, at, end, depth + 1, typed)
+        table[name], at = _decode_value(octets, at, end, depth + 1)
     return table, end
 
 
-def _decode_value(octets: bytes, at: int, end: int, depth: int, typed: bool) -> tuple[Any, int]:
+def _decode_value(octets: bytes, at: int, end: int, depth: int) -> tuple[Any, int]:
     if depth > MAX_DEPTH:
         raise FieldSyntaxError(f"tables are nested more than {MAX_DEPTH} deep")
     if at >= end:
@@ -192,12 +189,12 @@ def _decode_value(octets: bytes, at: int, end: int, depth: int, typed: bool) -> 
             begin, stop = _extent(octets, at, end, "a long string")
             return octets[begin:stop].decode("utf-8", "surrogateescape"), stop
         case 0x46:  # F
-            return _decode_table(octets, at, end, depth, typed)
+            return _decode_table(octets, at, end, depth)
         case 0x41:  # A
             at, stop = _extent(octets, at, end, "an array")
             items = []
             while at < stop:
-                item, at = _decode_value(octets, at, stop, depth + 1, typed)
+                item, at = _decode_value(octets, at, stop, depth + 1)
                 items.append(item)
             return items, stop
         case 0x78:  # x
@@ -209,7 +206,7 @@ def _decode_value(octets: bytes, at: int, end: int, depth: int, typed: bool) -> 
         form = _FIXED[code]
         _check_room(at, form.size, end, code)
         number = form.unpack_from(octets, at)[0]
-        return _typed(chr(code), number) if typed else number, at + form.size
+        return _typed(chr(code), number), at + form.size
     match code:
         case 0x74:  # t
             _check_room(at, 1, end, code)

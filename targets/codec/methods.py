@@ -241,9 +241,7 @@ def decode_properties(octets: bytes, at: int) -> Table:
     for name, kind, flag in _PROPERTIES:
         if flags & flag:
             try:
-                # the type of a header is part of the message (PUBLISH-016)
-                decoded = decode_table(octets, at, typed=True) if kind == "table" else _decode_field(kind, octets, at)
-                properties[name], at = decoded
+                properties[name], at = _decode_field(kind, octets, at)
             except (FieldSyntaxError, struct.error) as error:
                 reason = error if isinstance(error, FieldSyntaxError) else "is cut short"
                 raise FieldSyntaxError(f"property {name}: {reason}") from None

@@ -85,6 +85,11 @@ class ServerDecoder:
         """Nothing more will be decoded."""
         return self._lost
 
+    @property
+    def is_within(self) -> bool:
+        """Has something begun, a frame or a content, that is not complete?"""
+        return not self._lost and bool(self._rest or self._unfinished)
+
     def feed(self, octets: bytes) -> list[Decoded | OutOfRoom]:
         """What these octets complete, in order."""
         if self._lost:

@@ -93,6 +93,7 @@ from amqpspec.model.broker.overflow import handed_over, has_length_limit
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.promises.choices import CarriedFailures, QuorumRequeue
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.field_types import is_whole_number
 from amqpspec.model.protocol.methods import ChannelKey
 from amqpspec.model.rules.common.steps import Step
 
@@ -108,14 +109,14 @@ SETTLED_LATE = "TIMEOUT-019"
 def delivery_limit(broker: Broker, queue: Queue) -> int | None:
     """Most failed deliveries before a quorum queue drops a message; None: no limit (QUORUM-003, QUORUM-004)."""
     limit = queue.arguments.get("x-delivery-limit")
-    if type(limit) is not int:
+    if not is_whole_number(limit):
         return broker.dialect.quorum_delivery_limit  # rabbit_quorum_queue:get_delivery_limit
     return None if limit < 0 and queue.negative_limit_is_none else limit
 
 
 def _has_negative_limit(queue: Queue) -> bool:
     limit = queue.arguments.get("x-delivery-limit")
-    return type(limit) is int and limit < 0
+    return is_whole_number(limit) and limit < 0
 
 
 def was_dropped_at_limit(message: Message) -> bool:

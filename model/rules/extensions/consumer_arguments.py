@@ -20,6 +20,7 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.field_types import is_whole_number
 from amqpspec.model.protocol.methods import Table
 from amqpspec.model.rules.common.lookup import queue_text
 from amqpspec.model.rules.extensions.stream_consuming import check_offset_text
@@ -45,7 +46,7 @@ def check_arguments(broker: Broker, channel: Channel, queue: Queue, no_ack: bool
         requirement = "CONSUME-012" if name == "x-consumer-timeout" else "CONSUME-011"
         if name in unsupported:
             continue
-        if type(value) is not int:
+        if not is_whole_number(value):
             reason = f'"expected integer, got {wire_type(value)}"'
             raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where}: {reason}")
         if value < 0 and name == "x-consumer-timeout":

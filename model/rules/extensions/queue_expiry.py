@@ -28,6 +28,7 @@ from amqpspec.model.broker.delivery_timeouts import note_next_timeout
 from amqpspec.model.broker.internal_events import QueueExpiry
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.field_types import is_whole_number
 from amqpspec.model.rules.extensions.message_expiry import (
     expire_messages_punctually,
     forget_ageless_queues,
@@ -47,7 +48,7 @@ EARLY_PART, EARLY_SECONDS = 0.5, 1.0
 def lifetime(queue: Queue) -> float | None:
     """Seconds that the queue lives unused; None: for ever."""
     milliseconds = queue.arguments.get(ARGUMENT)
-    return milliseconds / 1000 if type(milliseconds) is int and queue.type in SLACK else None
+    return milliseconds / 1000 if is_whole_number(milliseconds) and queue.type in SLACK else None
 
 
 def begin(broker: Broker, queue: Queue) -> None:

@@ -42,6 +42,7 @@ from amqpspec.model.broker.queues import Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.erlang_wording import wire_type
 from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.field_types import is_whole_number
 from amqpspec.model.rules.common.lookup import queue_text
 from amqpspec.model.rules.common.permission import check_alternative
 from amqpspec.model.rules.queue.queue_values import CHECKS, invalid_value
@@ -131,5 +132,5 @@ def _check_stream_sizes(broker: Broker, wanted: Queue) -> None:
         raise ProtocolError("QUEUE-013", 406, "Exceeded max value for x-stream-max-segment-size-bytes")
     text = broker.dialect.queue_arguments.filter_size_text
     size = wanted.arguments.get("x-stream-filter-size-bytes", 16)
-    if text is not None and not (type(size) is int and 16 <= size <= 255):
+    if text is not None and not (is_whole_number(size) and 16 <= size <= 255):
         raise ProtocolError("QUEUE-013", 406, text)

@@ -31,6 +31,7 @@ from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.protocol.erlang_wording import printed, wire_type
 from amqpspec.model.protocol.errors import ProtocolError
+from amqpspec.model.protocol.field_types import is_whole_number
 from amqpspec.model.protocol.methods import Table
 from amqpspec.model.protocol.wording import value_text
 from amqpspec.model.rules.common.lookup import locked, queue_text
@@ -97,10 +98,15 @@ def _same(one: Any, other: Any) -> bool:
     """rabbit_misc:assert_args_equivalence1: numbers of one kind by value; true is no number."""
     if one is _MISSING or other is _MISSING:
         return one is other
-    kinds = {type(one), type(other)}
+    kinds = {_kind(one), _kind(other)}
     if kinds == {str, bytes}:  # one term in Erlang
         return _octets(one) == _octets(other)
     return len(kinds) == 1 and bool(one == other)
+
+
+def _kind(value: Any) -> type:
+    """rabbit_misc:type_class."""
+    return int if is_whole_number(value) else float if isinstance(value, float) else type(value)
 
 
 def _octets(value: str | bytes) -> bytes:

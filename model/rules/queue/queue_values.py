@@ -20,6 +20,7 @@ from typing import Any
 from amqpspec.model.promises.queue_arguments import KnownArguments
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.erlang_wording import wire_type
+from amqpspec.model.protocol.field_types import is_whole_number
 from amqpspec.model.protocol.methods import Table
 
 #: Gives why the value is wrong, as the broker prints it; None if it is right. The table is that of the declare.
@@ -37,7 +38,7 @@ def invalid_value(argument: str, value: Any, table: Table, known: KnownArguments
 
 def _whole_number(value: Any) -> str | None:
     """An error text for what is not sent as a whole number. Timestamps are none, though the codec has them as int."""
-    return None if type(value) is int else f'"expected integer, got {wire_type(value)}"'
+    return None if is_whole_number(value) else f'"expected integer, got {wire_type(value)}"'
 
 
 def _not_negative(value: Any, table: Table, known: KnownArguments) -> str | None:

@@ -80,6 +80,9 @@ class InProcess:
     def note(self, event: TraceEvent) -> None:
         self._observe(event)
 
+    def settle(self) -> None:
+        pass
+
     def receive(self, timeout: float) -> TraceEvent | None:
         if not self._inbox:
             return None

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amqpspec.model.broker.headers_matching import MATCH_KINDS, headers_match
+from amqpspec.model.protocol.field_types import Float32, Int8
 
 
 def matches(arguments: dict[str, Any], headers: dict[str, Any], numbers_by_value: bool = False) -> bool:
@@ -89,6 +90,8 @@ def test_wire_types_do_not_count_at_the_top_level() -> None:
     assert matches({"k": b"\xff"}, {"k": "\udcff"})
     assert matches({"k": datetime(1970, 1, 2, tzinfo=UTC)}, {"k": 86400})
     assert not matches({"k": [datetime(1970, 1, 2, tzinfo=UTC)]}, {"k": [86400]})
+    assert matches({"k": Float32(1.5)}, {"k": 1.5}) and matches({"k": Int8(1)}, {"k": 1})
+    assert not matches({"k": [Float32(1.5)]}, {"k": [1.5]})
 
 
 def test_numbers_by_value_where_the_dialect_says_so() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amqpspec.model.protocol.field_types import Float32, Int8, Int16, same_field
 from amqpspec.model.protocol.methods import METHOD_IDS, Content, Method, Table, TraceEvent, event_of
 from amqpspec.targets.codec.framing import framed
 from amqpspec.targets.codec.methods_codec import (
@@ -42,6 +43,12 @@ def header(size: int, **others: Any) -> Method:
 
 def body(octets: bytes, channel: int = 1) -> Method:
     return single("frame.body", {}, Content({}, octets), channel)
+
+
+def test_numbers_keep_the_type_that_the_client_chose() -> None:
+    arguments = {"x-max-length": Int8(5), "x-message-ttl": Int16(6000), "x-expires": 6000, "x": [Float32(1.5)]}
+    [declare] = opened().feed(encode(single("queue.declare", {"queue": "q", "arguments": arguments})))
+    assert isinstance(declare, Method) and same_field(declare.arguments["arguments"], arguments)
 
 
 QOS = single("basic.qos", {"prefetch_size": 0, "prefetch_count": 1, "global_": False})
@@ -314,3 +321,12 @@ class TestMemory:
         for _ in range(20):
             assert len(decoder.feed(whole)) == 1
         assert decoder._held == 0
+
+
+def test_whether_something_is_not_complete() -> None:
+    decoder = opened()
+    octets = encode(Method("", 1, "basic.publish", dict(PUBLISH.arguments), True, Content({}, b"m1")))
+    for octet in octets[:-1]:
+        decoder.feed(bytes((octet,)))
+        assert decoder.is_within
+    assert len(decoder.feed(octets[-1:])) == 1 and not decoder.is_within

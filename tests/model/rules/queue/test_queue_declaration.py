@@ -197,6 +197,13 @@ def test_what_makes_no_difference_on_redeclaring(dialect: str) -> None:
     assert is_accepted(dialect, "a.1 queue.declare q exclusive", "a.1 queue.declare q exclusive durable")
 
 
+def test_whole_numbers_of_all_sizes_are_of_one_kind() -> None:
+    made = 'a.1 queue.declare q x-max-length={"$b":5} x-message-ttl={"$s":30000}'
+    assert is_accepted(FOUR_3, made, "a.1 queue.declare q x-max-length=5 x-message-ttl=30000")
+    text = refusal(FOUR_3, made, 'a.1 queue.declare q x-max-length={"$f":5} x-message-ttl=30000')
+    assert "'x-max-length'" in text and "'x-message-ttl'" not in text
+
+
 def test_ages_are_compared_by_length_where_the_broker_does() -> None:
     made = "a.1 queue.declare q durable x-queue-type=stream x-max-age=7D"
     again = "a.1 queue.declare q durable x-queue-type=stream x-max-age=168h"
