@@ -23,7 +23,7 @@ from amqpspec.targets.drivers.aio_pika_client import AioPikaCarrier
 from amqpspec.targets.drivers.application import WAITS
 from amqpspec.targets.drivers.expressible import EXPRESSIBLE
 from amqpspec.targets.drivers.pika_select import PikaSelectCarrier
-from tests.conformance.session.drivers_page import table
+from tests.conformance.session.drivers_page import table as table_of_page
 from tests.conformance.session.libraries import CARRIERS, CONSUMING, PIKA, RETURNING, judged, target_of
 
 
@@ -141,7 +141,7 @@ def test_what_a_library_cannot_say_is_not_applicable_with_the_reason(broker: Emb
 
 def test_the_page_has_all_that_is_not_applicable() -> None:
     """`python -m tests.conformance.session.drivers_page` prints the table."""
-    assert table() in (Path(__file__).parents[3] / "docs" / "drivers.md").read_text(encoding="utf-8")
+    assert table_of_page() in (Path(__file__).parents[3] / "docs" / "drivers.md").read_text(encoding="utf-8")
 
 
 def test_the_tables_name_methods_and_arguments_of_the_language() -> None:
