@@ -29,6 +29,7 @@ from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE
 from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, ShrinkingStarted, tell
 from amqpspec.conformance.verdicts.judgement import FoundFailure, SuiteError
+from amqpspec.conformance.verdicts.library import is_of_library
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.severity import rank
@@ -106,7 +107,8 @@ class Findings:
         """`rate`: how often the commands showed the failure, and of how many times. `cut_short`: for want of time."""
         written = ""
         try:
-            written = reproducer(commands, failure)
+            if not is_of_library(failure):  # a program for the broker would not show it
+                written = reproducer(commands, failure)
         except Exception as error:  # noqa: BLE001 - the failure is known all the same
             self._erred(error, sequence, commands)
         found = FoundFailure(

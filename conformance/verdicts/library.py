@@ -43,6 +43,11 @@ _CONFIRMS = frozenset({"basic.ack", "basic.nack"})
 _SETTLEMENTS = frozenset({"basic.ack", "basic.nack", "basic.reject"})
 
 
+def is_of_library(failure: Failure) -> bool:
+    """Is it blamed on the client library, and not on the broker?"""
+    return failure.requirement.startswith("LIBRARY-")
+
+
 class LibraryJudge:
     """Fed all frames of a sequence, those of applications among them, in their order."""
 
