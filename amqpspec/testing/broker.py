@@ -29,6 +29,7 @@ from amqpspec.targets.embedded.handshake import rabbitmq_properties
 from amqpspec.targets.embedded.loop import Loop
 from amqpspec.targets.embedded.mishaps import MISHAPS
 from amqpspec.targets.embedded.restart import restart
+from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.testing.tls import Certificate
 from amqpspec.testing.views import (
     MessageInfo,
@@ -69,8 +70,7 @@ class EmbeddedBroker:
 
     Whatever it is asked or told, it has processed all that clients had sent it before.
 
-    One limit: names of queues and exchanges are those of all virtual hosts together, so two virtual hosts cannot have
-    a queue of one name each.
+    Wherever a `vhost` can be given, the broker's own is meant if it is not.
     """
 
     def __init__(
@@ -144,9 +144,7 @@ class EmbeddedBroker:
             else:
                 loop.close_in_order(loop.clients_named(None), _SHUTDOWN)
                 self._parted += loop.part_from_all()
-            alarm = loop.responder.broker.alarm
             restart(loop.responder, is_killed=kill)
-            loop.responder.broker.alarm = alarm
 
         if self._is_running:
             self._in_broker(end)
@@ -205,26 +203,31 @@ class EmbeddedBroker:
 
     # --------------------------------------------------------------------------------------- what is in it
 
-    def queues(self) -> dict[str, QueueInfo]:
-        """The queues by name, as they are now."""
-        return self._in_broker(lambda loop: queue_infos(loop.responder.broker))
+    def queues(self, vhost: str | None = None) -> dict[str, QueueInfo]:
+        """The queues of the virtual host by name, as they are now. Raises `KeyError` if there is no such host."""
+        return self._in_broker(lambda loop: queue_infos(self._host(loop, vhost)))
 
-    def messages(self, queue: str) -> list[MessageInfo]:
+    def messages(self, queue: str, vhost: str | None = None) -> list[MessageInfo]:
         """The messages of the queue, those that somebody holds first. Raises `KeyError` if there is no such queue."""
-        return self._in_broker(
-            lambda loop: message_infos(loop.responder.broker, loop.responder.broker.queues[queue], loop.title_of)
-        )
 
-    def published(self, exchange: str) -> list[Published]:
+        def look(loop: Loop) -> list[MessageInfo]:
+            broker = self._host(loop, vhost)
+            if queue not in broker.queues:
+                raise KeyError(f"no queue {queue!r}; there are: {', '.join(broker.queues) or 'none'}")
+            return message_infos(broker, broker.queues[queue], loop.title_of)
+
+        return self._in_broker(look)
+
+    def published(self, exchange: str, vhost: str | None = None) -> list[Published]:
         """What was published to the exchange, in its order, also what went to no queue; "" is the default exchange.
 
         What a transaction has published counts from its commit on. A refused publish does not count.
         """
-        return self._in_broker(lambda loop: publications(loop.responder.broker, exchange))
+        return self._in_broker(lambda loop: publications(self._host(loop, vhost), exchange))
 
     def describe(self) -> str:
-        """What is in the queues, for people."""
-        return self._in_broker(lambda loop: described(loop.responder.broker, loop.title_of))
+        """What is in the queues of all virtual hosts, for people."""
+        return self._in_broker(lambda loop: described(loop.responder.brokers(), loop.title_of))
 
     def wait_until(self, condition: Callable[[], object], seconds: float = 10.0) -> None:
         """Come back when the condition holds, which is asked again and again. Raises `TimeoutError` after so many
@@ -246,28 +249,32 @@ class EmbeddedBroker:
         configure: str = ".*",
         write: str = ".*",
         read: str = ".*",
-        vhost: str = _DEFAULT_VHOST,
+        vhost: str | None = None,
     ) -> None:
         """Make a user with these permissions on the virtual host (patterns of names, as rabbitmqctl takes them)."""
+        self._in_broker(lambda loop: self._host(loop, vhost))
         self._operate("operator.add-user", user=name, password=password)
         self._passwords[name] = password
         self.set_permissions(name, configure=configure, write=write, read=read, vhost=vhost)
 
     def set_permissions(
-        self, user: str, *, configure: str = "", write: str = "", read: str = "", vhost: str = _DEFAULT_VHOST
+        self, user: str, *, configure: str = "", write: str = "", read: str = "", vhost: str | None = None
     ) -> None:
-        """In place of those that the user had on the virtual host. "" permits nothing. Not for the broker's own user,
-        who may do everything.
+        """In place of those that the user had on the virtual host. "" permits nothing. Raises `KeyError` for a user
+        that nobody added, such as the broker's own, who may do everything.
         """
+        if user not in self._in_broker(lambda loop: self._host(loop, vhost).users):
+            raise KeyError(f"nobody added the user {user!r}")
+        host = self._served.address.vhost if vhost is None else vhost
         patterns = {"configure": configure, "write": write, "read": read}
-        self._operate("operator.set-permissions", user=user, virtual_host=vhost, **patterns)
+        self._operate("operator.set-permissions", user=user, virtual_host=host, **patterns)
 
     def delete_user(self, name: str) -> None:
         """Connections of the user end with 320."""
         self._operate("operator.delete-user", user=name)
 
     def add_virtual_host(self, name: str) -> None:
-        """The broker's own user has access to it."""
+        """It has queues, exchanges and bindings of its own. The broker's own user has access to it."""
         self._operate("operator.add-vhost", virtual_host=name)
 
     def delete_virtual_host(self, name: str) -> None:
@@ -299,14 +306,15 @@ class EmbeddedBroker:
 
         return self._in_broker(end)
 
-    def cancel_consumers(self, queue: str | None = None) -> int:
-        """Cancel those of the queue, or all: a client is told by basic.cancel, as when a queue goes. Gives how many.
+    def cancel_consumers(self, queue: str | None = None, vhost: str | None = None) -> int:
+        """Cancel those of the queue, or all of the virtual host: a client is told by basic.cancel, as when a queue
+        goes. Gives how many.
 
         At RabbitMQ it is the end of the queue, or of its leader, that does this. Here the queue stays.
         """
 
         def cancel(loop: Loop) -> int:
-            broker = loop.responder.broker
+            broker = self._host(loop, vhost)
             consumers = [
                 consumer
                 for each in list(broker.queues.values())
@@ -314,8 +322,7 @@ class EmbeddedBroker:
                 if queue in (None, each.name) and not each.reply_address
             ]
             for consumer in consumers:
-                broker.owe_notice(broker.channels[consumer.channel], consumer.tag, "CANCEL-007", "CANCEL-008")
-                broker.remove_consumer(consumer, "CANCEL-007")
+                broker.cancel(consumer)
             loop.say_all()
             return len(consumers)
 
@@ -379,6 +386,14 @@ class EmbeddedBroker:
         loop = self._served.loop
         return loop.orders.do(lambda: work(loop))
 
+    def _host(self, loop: Loop, vhost: str | None) -> ServedBroker:
+        """Raises `KeyError`."""
+        brokers = loop.responder.brokers()
+        name = self._served.address.vhost if vhost is None else vhost
+        if name not in brokers:
+            raise KeyError(f"no virtual host {name!r}; there are: {', '.join(brokers)}")
+        return brokers[name]
+
     def _operate(self, name: str, **arguments: str) -> None:
         self._in_broker(lambda _: None)
         self._served.give(OperatorAction(OPERATOR, 0, name, dict(arguments), sent=True))
@@ -388,7 +403,7 @@ class EmbeddedBroker:
         self._served.end()
 
     def _note_publications(self) -> None:
-        self._served.responder.broker.publications = deque(maxlen=self._keep)
+        self._served.responder.own.broker.publications = deque(maxlen=self._keep)
 
     def _give_up_place(self) -> None:
         if self._place is not None:

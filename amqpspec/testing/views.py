@@ -111,8 +111,17 @@ def publications(broker: ServedBroker, exchange: str) -> list[Published]:
     ]
 
 
-def described(broker: ServedBroker, title_of: TitleOf, most: int = 10) -> str:
-    """What is in the queues, for people."""
+def described(brokers: Mapping[str, ServedBroker], title_of: TitleOf) -> str:
+    """What is in the queues of these virtual hosts, for people."""
+    told = {name: _described(broker, title_of) for name, broker in brokers.items()}
+    return "\n".join(
+        line
+        for name, lines in told.items()
+        for line in ([f"virtual host {name}:", *lines] if lines and len(told) > 1 else lines)
+    ) or "there are no queues"
+
+
+def _described(broker: ServedBroker, title_of: TitleOf, most: int = 10) -> list[str]:
     lines = []
     for info in queue_infos(broker).values():
         consumers = f", consumers {' '.join(info.consumers)}" if info.consumers else ""
@@ -124,7 +133,7 @@ def described(broker: ServedBroker, title_of: TitleOf, most: int = 10) -> str:
             lines.append(f"    {value_text(message.body)}{whose}{again}")
         if len(messages) > most:
             lines.append(f"    and {len(messages) - most} more")
-    return "\n".join(lines) or "there are no queues"
+    return lines
 
 
 def _holder_text(holder: Holder) -> str:

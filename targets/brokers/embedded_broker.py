@@ -22,8 +22,8 @@ from amqpspec.targets.brokers.embedded_operator import EmbeddedOperator
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.clock import COMMON, Clock, FastForwardClock
 from amqpspec.targets.embedded.handshake import Access
+from amqpspec.targets.embedded.hosts_responder import HostsResponder
 from amqpspec.targets.embedded.loop import Loop
-from amqpspec.targets.embedded.responder import Responder
 from amqpspec.targets.errors import TargetError, TargetUnreachable
 from amqpspec.targets.faults.all_faults import Fault, fault_named
 from amqpspec.targets.variants import VARIANTS
@@ -34,7 +34,7 @@ class EmbeddedBrokerFailure(TargetError):
 
 
 class EmbeddedBroker:
-    """A broker of one virtual host and one user, in this process.
+    """A broker in this process, with one virtual host and one user until its operator adds more.
 
     As a context manager it serves from a thread of its own, until the end of the block; `serve_forever` serves from
     the caller's. `port` 0 takes any that is free; `address` says which. `dialect` is one, or its name; raises
@@ -68,7 +68,7 @@ class EmbeddedBroker:
         self._clock = clock
         self._clients_clock = clients_clock or clock
         self._properties = properties
-        self._responder = Responder(self.dialect, faulty, self._access, clock)
+        self._responder = HostsResponder(self.dialect, faulty, self._access, clock)
         self._thread: threading.Thread | None = None
         self._address: Address | None = None
         self._loop: Loop | None = None
@@ -150,7 +150,7 @@ class EmbeddedBroker:
         return self._loop
 
     @property
-    def responder(self) -> Responder:
+    def responder(self) -> HostsResponder:
         """What it serves: the serving thread's, while one serves."""
         return self._responder
 

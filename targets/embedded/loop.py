@@ -26,9 +26,10 @@ from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, Decoded, Encod
 from amqpspec.targets.codec.server_decoder import OutOfRoom
 from amqpspec.targets.embedded.connection import ClientConnection, Phase
 from amqpspec.targets.embedded.handshake import Access, Doorkeeper, closing
+from amqpspec.targets.embedded.hosts_responder import HostsResponder
 from amqpspec.targets.embedded.mishaps import Mishaps
 from amqpspec.targets.embedded.orders import Orders
-from amqpspec.targets.embedded.responder import ModelDefect, Responder
+from amqpspec.targets.embedded.responder import ModelDefect
 from amqpspec.targets.suite_error import WORDS, line_of
 
 logger = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ class Loop:
         self,
         listener: socket.socket,
         tls: ssl.SSLContext | None,
-        responder: Responder,
+        responder: HostsResponder,
         dialect: Dialect,
         access: Access,
         clock: Clock,
@@ -251,7 +252,7 @@ class Loop:
     # ----------------------------------------------------- what is asked for in the broker's thread (`orders.do`)
 
     @property
-    def responder(self) -> Responder:
+    def responder(self) -> HostsResponder:
         return self._responder
 
     def clients_named(self, name: str | None) -> list[str]:
@@ -305,7 +306,7 @@ class Loop:
             self._pump()
 
     def _unconfirmed(self, key: ChannelKey) -> int:
-        channel = self._responder.broker.channels.get(key)
+        channel = self._responder.broker_of(key[0]).channels.get(key)
         return len(channel.unconfirmed) if channel is not None else 0
 
     def _client_from(self, port: int) -> str | None:
@@ -359,7 +360,7 @@ class Loop:
             self._selector_of_orders.select(mishaps.seconds_for_a_frame)
         if mishaps.loses_before(event):
             self.lose(client.name)
-        elif mishaps.refuses(event) and self._responder.broker.open_channel(event) is not None:
+        elif mishaps.refuses(event) and self._responder.broker_of(client.name).open_channel(event) is not None:
             self._refuse_publish(client, event)
         elif mishaps.loses_after(event):
             self._process(client, event)
@@ -377,7 +378,7 @@ class Loop:
 
     def _refuse_publish(self, client: ClientConnection, event: TraceEvent) -> None:
         """It reaches no queue; the client hears of it if it asked for confirms."""
-        channel = self._responder.broker.channel(event.connection, event.channel)
+        channel = self._responder.broker_of(client.name).channel(event.connection, event.channel)
         if channel.confirming:
             channel.published += 1
             arguments = {"delivery_tag": channel.published, "multiple": False, "requeue": False}

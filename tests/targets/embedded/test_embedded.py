@@ -452,7 +452,7 @@ class TestManyClients:
                 client.expect("connection.close-ok")
                 client.socket.close()
             other.call("basic.qos", "basic.qos-ok")
-        served = broker._responder._broker
+        served = broker.responder.own.broker
         assert len(served.connections) <= 41
         while len(served.connections) > 1:
             other.call("basic.qos", "basic.qos-ok")
@@ -602,7 +602,7 @@ class TestItsOwnLife:
             RawClient(broker.address) as client,
         ):
             client.opened()
-            served = broker._responder._broker
+            served = broker.responder.own.broker
             served.owe(served.channel("client-1", 1), "queue.declare-ok", {"queue": "x" * 256}, "QUEUE-001")
             client.send("basic.qos", 1)
             assert client.expect("connection.close").arguments["reply_code"] == 541
