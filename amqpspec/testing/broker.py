@@ -23,7 +23,7 @@ from amqpspec.model.protocol.methods import OPERATOR, OperatorAction
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker as Served
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
-from amqpspec.targets.clock import COMMON, SteppedClock
+from amqpspec.targets.clock import SteppedClock
 from amqpspec.targets.embedded.connection import ClientConnection
 from amqpspec.targets.embedded.handshake import rabbitmq_properties
 from amqpspec.targets.embedded.loop import Loop
@@ -86,12 +86,12 @@ class EmbeddedBroker:
         keep_published: int = 10_000,
     ) -> None:
         self.dialect = as_dialect(DEFAULT_DIALECT if dialect is None else dialect)
-        self._clock = SteppedClock()
+        self._clock, self._clients_clock = SteppedClock(), SteppedClock()
         self._certificate = Certificate() if tls is True else None
         context = self._certificate.context if self._certificate else tls if isinstance(tls, ssl.SSLContext) else None
         self._served = Served(
             self.dialect, host, port, None, user, password, vhost, context, self._clock,
-            clients_clock=COMMON, properties=rabbitmq_properties(self.dialect),
+            clients_clock=self._clients_clock, properties=rabbitmq_properties(self.dialect),
         )  # fmt: skip
         self._keep = keep_published
         self._note_publications()
@@ -160,7 +160,7 @@ class EmbeddedBroker:
         """As when it was made: nothing is there, nobody is connected, nothing goes wrong. The clock is not put back."""
 
         def begin_anew(loop: Loop) -> None:
-            loop.mishaps.end()
+            loop.heal("")
             loop.close_in_order(loop.clients_named(None), _CLOSED_BY_TEST)
             self._parted += loop.part_from_all()
             loop.responder.begin_anew()
@@ -322,17 +322,25 @@ class EmbeddedBroker:
                 if queue in (None, each.name) and not each.reply_address
             ]
             for consumer in consumers:
-                broker.cancel(consumer)
+                loop.cancel(consumer)
             loop.say_all()
             return len(consumers)
 
         return self._in_broker(cancel)
 
     def advance(
-        self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0, milliseconds: float = 0
+        self,
+        *,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+        milliseconds: float = 0,
+        heartbeats: bool = False,
     ) -> None:
         """Put the broker's clock forward: times to live, expiring queues and consumer timeouts come about at once, one
-        after the other. Heartbeats of clients go by their own clock.
+        after the other. Heartbeats of clients go by their own clock; with `heartbeats` all clients have been silent for
+        so long, and the broker gives up those whose heartbeat it has missed.
 
         What a client does about it comes after all of it.
         """
@@ -352,30 +360,29 @@ class EmbeddedBroker:
             self._clock.ahead = max(target, self._clock.ahead)
             loop.responder.tick_now()
             loop.say_all()
+            if heartbeats:
+                self._clients_clock.ahead += whole.total_seconds()
+                loop.tick_clients()
 
         self._in_broker(advance)
 
     # ------------------------------------------------------------------------------------ what goes wrong
 
     def fault(self, name: str, number: float | None = None) -> None:
-        """Something goes wrong from now on, beside what goes wrong already (`FAULTS`); for `blocked` see `block`, for
-        cancelled consumers `cancel_consumers`. Raises ValueError for another name, or a number that is none.
+        """Something goes wrong from now on, beside what goes wrong already (`FAULTS`), until `heal` or `reset`; also
+        over a restart. To block and to cancel at once there are `block` and `cancel_consumers`. Raises ValueError for
+        another name, or a number that is none.
         """
         if name not in MISHAPS:
             raise ValueError(f"unknown fault {name!r}: choose from {', '.join(MISHAPS)}")
-        value = MISHAPS[name].default if number is None else number
-        if value < 0 or (value <= 0 and MISHAPS[name].default):
-            raise ValueError(f"fault {name}: the number must be positive")
+        value = MISHAPS[name].number(number)
         self._in_broker(lambda loop: loop.mishaps.begin(name, value))
 
     def heal(self, name: str = "") -> None:
-        """That fault is over, or all: what was held back is sent."""
-
-        def heal(loop: Loop) -> None:
-            loop.mishaps.end(name)
-            loop.say_all()
-
-        self._in_broker(heal)
+        """That fault is over, or all: what was held back is sent. Raises ValueError for another name."""
+        if name and name not in MISHAPS:
+            raise ValueError(f"unknown fault {name!r}: choose from {', '.join(MISHAPS)}")
+        self._in_broker(lambda loop: loop.heal(name))
 
     # ---------------------------------------------------------------------------------------------- inside
 

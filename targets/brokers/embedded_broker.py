@@ -24,6 +24,7 @@ from amqpspec.targets.clock import COMMON, Clock, FastForwardClock
 from amqpspec.targets.embedded.handshake import Access
 from amqpspec.targets.embedded.hosts_responder import HostsResponder
 from amqpspec.targets.embedded.loop import Loop
+from amqpspec.targets.embedded.mishaps import Mishaps
 from amqpspec.targets.errors import TargetError, TargetUnreachable
 from amqpspec.targets.faults.all_faults import Fault, fault_named
 from amqpspec.targets.variants import VARIANTS
@@ -69,6 +70,7 @@ class EmbeddedBroker:
         self._clients_clock = clients_clock or clock
         self._properties = properties
         self._responder = HostsResponder(self.dialect, faulty, self._access, clock)
+        self._mishaps = Mishaps(self._clients_clock, self._responder.unconfirmed)
         self._thread: threading.Thread | None = None
         self._address: Address | None = None
         self._loop: Loop | None = None
@@ -170,8 +172,9 @@ class EmbeddedBroker:
         access = self._access
         self._address = Address(host, bound_port, access.user, access.password, access.vhost, self._tls is not None)
         self._loop = Loop(
-            listener, self._tls, self._responder, self.dialect, access, self._clients_clock, self._properties
-        )
+            listener, self._tls, self._responder, self.dialect, access, self._clients_clock, self._mishaps,
+            self._properties,
+        )  # fmt: skip
         self._loop.failures = self._failures
         if isinstance(self._clock, FastForwardClock):
             self._clock.attend(partial(self._loop.orders.give, ClockWait(OPERATOR, 0, CLOCK_WAIT, {}, sent=True)))

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.protocol.methods import OPERATOR, TraceEvent
+from amqpspec.model.protocol.methods import OPERATOR, ChannelKey, TraceEvent
 from amqpspec.targets.clock import COMMON, Clock
 from amqpspec.targets.embedded.handshake import DEFAULT_ACCESS, Access
 from amqpspec.targets.embedded.hooks import Fault
@@ -47,6 +47,11 @@ class HostsResponder:
     def broker_of(self, connection: str) -> ServedBroker:
         """What the connection sees."""
         return self._of(connection).broker
+
+    def unconfirmed(self, key: ChannelKey) -> int:
+        """How many publishes of the channel wait for their confirms?"""
+        channel = self.broker_of(key[0]).channels.get(key)
+        return len(channel.unconfirmed) if channel is not None else 0
 
     def brokers(self) -> dict[str, ServedBroker]:
         """By virtual host."""

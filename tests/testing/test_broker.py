@@ -304,18 +304,6 @@ class TestOperator:
         with pytest.raises(ConnectionClosedByBroker):
             end_of(connection)
 
-    def test_virtual_hosts(self, broker: EmbeddedBroker) -> None:
-        with pytest.raises((ProbableAccessDeniedError, ConnectionClosedByBroker)):
-            connected(broker.url_for(vhost="tests"))
-        broker.add_virtual_host("tests")
-        connection = connected(broker.url_for(vhost="tests"))
-        connection.channel().queue_declare("of-tests")
-        assert broker.queues()["of-tests"].virtual_host == "tests"
-        broker.delete_virtual_host("tests")
-        with pytest.raises(ConnectionClosedByBroker):
-            end_of(connection)
-        assert broker.queues() == {}
-
     def test_cancelled_consumers(self, broker: EmbeddedBroker) -> None:
         with channel_of(broker) as channel:
             cancelled: list[str] = []
@@ -327,6 +315,143 @@ class TestOperator:
             until(channel.connection, lambda: cancelled)
             assert cancelled == ["of-one"] and broker.queues()["one"].consumers == ()
             assert broker.queues()["two"].consumers == ("of-two",)
+
+
+class TestVirtualHosts:
+    def test_they_come_and_go(self, broker: EmbeddedBroker) -> None:
+        with pytest.raises((ProbableAccessDeniedError, ConnectionClosedByBroker)):
+            connected(broker.url_for(vhost="tests"))
+        broker.add_virtual_host("tests")
+        assert broker.queues("tests") == {}
+        connection = connected(broker.url_for(vhost="tests"))
+        channel = connection.channel()
+        channel.queue_declare("q")
+        channel.exchange_declare("e")
+        assert broker.queues("tests")["q"].virtual_host == "tests" and broker.queues() == {}
+        broker.delete_virtual_host("tests")
+        with pytest.raises(ConnectionClosedByBroker):
+            end_of(connection)
+        with pytest.raises(KeyError, match="no virtual host 'tests'; there are: /"):
+            broker.queues("tests")
+        broker.add_virtual_host("tests")
+        assert broker.queues("tests") == {} and broker.published("e", "tests") == []
+        connection = connected(broker.url_for(vhost="tests"))
+        with pytest.raises(ChannelClosedByBroker, match="no exchange 'e' in vhost 'tests'"):
+            connection.channel().exchange_declare("e", passive=True)
+        connection.close()
+
+    @pytest.fixture
+    def pair(self, broker: EmbeddedBroker) -> tuple[BlockingChannel, BlockingChannel]:
+        """A channel in the broker's own, and one in another."""
+        broker.add_virtual_host("other")
+        return connected(broker.url).channel(), connected(broker.url_for(vhost="other")).channel()
+
+    def test_names_are_those_of_one(
+        self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel]
+    ) -> None:
+        for channel, kind, arguments in zip(pair, ("topic", "fanout"), ({}, {"x-max-length": 2}), strict=True):
+            channel.exchange_declare("e", kind)
+            channel.queue_declare("q", arguments=arguments)
+            channel.queue_bind("q", "e", "a.*")
+            channel.confirm_delivery()
+        own, other = pair
+        for key in ("a.b", "b"):
+            own.basic_publish("e", key, b"own-" + key.encode())
+        for number in range(3):
+            other.basic_publish("e", "", b"other-%d" % number)
+        assert [each.body for each in broker.messages("q")] == [b"own-a.b"]
+        assert [each.body for each in broker.messages("q", "other")] == [b"other-1", b"other-2"]
+        assert [each.body for each in broker.published("e")] == [b"own-a.b", b"own-b"]
+        assert len(broker.published("e", "other")) == 3
+        assert broker.describe().splitlines() == [
+            "virtual host /:", "q (classic): 1 ready, 0 unacknowledged", "    own-a.b",
+            "virtual host other:", "q (classic): 2 ready, 0 unacknowledged", "    other-1", "    other-2",
+        ]  # fmt: skip
+        own.queue_delete("q")
+        assert list(broker.queues("other")) == ["q"]
+        assert other.basic_get("q")[2] == b"other-1"
+
+    def test_consumers_are_cancelled_in_one(
+        self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel]
+    ) -> None:
+        for channel in pair:
+            channel.queue_declare("q")
+            channel.basic_consume("q", lambda *_: None, consumer_tag="t")
+        assert broker.cancel_consumers(vhost="other") == 1
+        assert (broker.queues()["q"].consumers, broker.queues("other")["q"].consumers) == (("t",), ())
+
+    @pytest.mark.parametrize("kill", [False, True])
+    def test_all_survive_a_restart(
+        self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel], kill: bool
+    ) -> None:
+        for channel, body in zip(pair, (b"own", b"other"), strict=True):
+            channel.queue_declare("q", durable=True)
+            channel.confirm_delivery()
+            channel.basic_publish("", "q", body, PERSISTENT)
+        broker.restart(kill)
+        for vhost, body in ((None, b"own"), ("other", b"other")):
+            connection = connected(broker.url_for(vhost=vhost))
+            assert connection.channel().basic_get("q")[2] == body
+            connection.close()
+
+    def test_who_may_what_is_said_for_each(
+        self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel]
+    ) -> None:
+        broker.add_user("me", "secret", vhost="other")
+        with pytest.raises((ProbableAccessDeniedError, ConnectionClosedByBroker)):
+            connected(broker.url_for("me"))
+        broker.set_permissions("me", read=".*")
+        with pytest.raises(ChannelClosedByBroker, match="ACCESS_REFUSED"):
+            connected(broker.url_for("me")).channel().queue_declare("q")
+        connection = connected(broker.url_for("me", "other"))
+        connection.channel().queue_declare("q")
+        broker.delete_user("me")
+        with pytest.raises(ConnectionClosedByBroker):
+            end_of(connection)
+
+    def test_an_alarm_is_for_all(self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel]) -> None:
+        broker.block()
+        broker.add_virtual_host("later")
+        later = connected(broker.url_for(vhost="later")).channel()
+        for channel in (*pair, later):
+            channel.basic_publish("", "q", b"m")
+        hosts = (None, "other", "later")
+        assert [broker.published("", vhost) for vhost in hosts] == [[], [], []]
+        broker.unblock()
+        assert [len(broker.published("", vhost)) for vhost in hosts] == [1, 1, 1]
+
+    def test_time_passes_in_all(self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel]) -> None:
+        for channel in pair:
+            channel.queue_declare("q", arguments={"x-expires": 60_000})
+        broker.advance(minutes=2)
+        assert broker.queues() == broker.queues("other") == {}
+
+    def test_a_reset_leaves_one(self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel]) -> None:
+        broker.reset()
+        with pytest.raises(KeyError):
+            broker.queues("other")
+
+    def test_the_brokers_own_is_meant_if_none_is_given(self) -> None:
+        with EmbeddedBroker(vhost="shop") as broker:
+            broker.add_user("reader", "secret", configure="", write="")
+            connection = connected(broker.url_for("reader"))
+            with pytest.raises(ChannelClosedByBroker, match="ACCESS_REFUSED"):
+                connection.channel().queue_declare("q")
+            connection.close()
+            with pytest.raises(KeyError, match="no virtual host '/'"):
+                broker.add_user("other", "secret", vhost="/")
+            with pytest.raises(KeyError, match="nobody added the user 'guest'"):
+                broker.set_permissions("guest")
+
+    def test_names_of_connections_are_used_again(self, broker: EmbeddedBroker) -> None:
+        """Inside, connections are counted anew after a restart."""
+        broker.add_virtual_host("other")
+        connected(broker.url_for(vhost="other"))
+        broker.restart(kill=True)
+        connection = connected(broker.url)
+        connection.channel().queue_declare("q")
+        assert list(broker.queues()) == ["q"]
+        connection.close()
 
 
 class TestClock:
@@ -394,6 +519,20 @@ class TestClock:
         broker.advance(hours=1)
         connection.channel().queue_declare("q")
         connection.close()
+
+    def test_heartbeats_go_by_it_if_that_is_asked_for(self, broker: EmbeddedBroker) -> None:
+        """The client has been silent for so long, as far as the broker can tell."""
+        with channel_of(broker) as own:
+            own.queue_declare("q")
+            own.basic_publish("", "q", b"m")
+        connection = connected(broker.url, heartbeat=60)
+        connection.channel().basic_get("q")
+        broker.advance(minutes=2, heartbeats=True)
+        assert broker.messages("q")[0].holder is not None  # it may be late by one interval and a half
+        broker.advance(minutes=1, heartbeats=True)
+        assert broker.messages("q")[0].holder is None and broker.messages("q")[0].redelivered
+        with pytest.raises(StreamLostError):
+            end_of(connection)
 
     def test_it_goes_forward_only(self, broker: EmbeddedBroker) -> None:
         with pytest.raises(ValueError, match="forward"):

@@ -26,7 +26,7 @@ def broker() -> Iterator[EmbeddedBroker]:
 def test_the_list() -> None:
     assert set(FAULTS) == {
         "no-answer", "lost-after-publishes", "lost-before-acks", "lost-in-content", "publish-refused",
-        "confirms-late", "confirms-together", "slow",
+        "confirms-late", "confirms-together", "slow", "blocked", "cancelled",
     }  # fmt: skip
     assert FAULTS["publish-refused"].endswith("NUMBER is 2 if not given.")
 
@@ -34,8 +34,22 @@ def test_the_list() -> None:
 def test_another_name_is_told(broker: EmbeddedBroker) -> None:
     with pytest.raises(ValueError, match="unknown fault 'nope': choose from no-answer, "):
         broker.fault("nope")
-    with pytest.raises(ValueError, match="the number must be positive"):
-        broker.fault("slow", 0)
+    with pytest.raises(ValueError, match="unknown fault 'nope'"):
+        broker.heal("nope")
+
+
+@pytest.mark.parametrize(
+    "name, number, told",
+    [
+        ("slow", 0, "0 is no positive number of seconds"),
+        ("publish-refused", 1.5, "1.5 is no positive whole number"),
+        ("cancelled", float("nan"), "nan is no positive whole number"),
+        ("no-answer", 2, "it takes no number"),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_told(broker: EmbeddedBroker, name: str, number: float, told: str) -> None:
+    with pytest.raises(ValueError, match=f"fault {name}: {told}"):
+        broker.fault(name, number)
 
 
 def test_no_answer(broker: EmbeddedBroker) -> None:
