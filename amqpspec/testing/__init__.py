@@ -4,7 +4,7 @@
 |---|---|
 | `EmbeddedBroker` | the broker, as a context manager |
 | `FAULTS` | what can be made to go wrong (`EmbeddedBroker.fault`): name to sentence |
-| `QueueInfo`, `MessageInfo`, `Holder`, `Published` | what it tells of itself |
+| `QueueInfo`, `MessageInfo`, `Holder`, `Published`, `ConnectionInfo` | what it tells of itself |
 | `EmbeddedBrokerFailure` | it broke down, by a defect of its own |
 
 pytest has the fixtures `amqp_broker` (a fresh one for each test), `amqp_url` (its address) and `amqp_broker_session`
@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
 from amqpspec.testing.broker import FAULTS, EmbeddedBroker
-from amqpspec.testing.views import Holder, MessageInfo, Published, QueueInfo
+from amqpspec.testing.views import ConnectionInfo, Holder, MessageInfo, Published, QueueInfo
 
 __all__ = [
     "FAULTS",
+    "ConnectionInfo",
     "EmbeddedBroker",
     "EmbeddedBrokerFailure",
     "Holder",

@@ -32,9 +32,11 @@ from amqpspec.targets.embedded.restart import restart
 from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.testing.tls import Certificate
 from amqpspec.testing.views import (
+    ConnectionInfo,
     MessageInfo,
     Published,
     QueueInfo,
+    connection_infos,
     described,
     message_infos,
     publications,
@@ -224,6 +226,11 @@ class EmbeddedBroker:
         What a transaction has published counts from its commit on. A refused publish does not count.
         """
         return self._in_broker(lambda loop: publications(self._host(loop, vhost), exchange))
+
+    def connections(self) -> list[ConnectionInfo]:
+        """Who is connected now, to any virtual host."""
+        user = self._served.address.user
+        return self._in_broker(lambda loop: connection_infos(loop.responder.brokers().values(), user, loop.title_of))
 
     def describe(self) -> str:
         """What is in the queues of all virtual hosts, for people."""
