@@ -316,8 +316,8 @@ class Loop:
         self._responder.broker_of(consumer.channel[0]).cancel(consumer)
         self._responder.has_changed()
 
-    def _operate(self, name: str, **arguments: str) -> None:
-        self._responder.take(OperatorAction(OPERATOR, 0, name, dict(arguments), sent=True))
+    def _operate(self, action: str, **arguments: str) -> None:
+        self._responder.take(OperatorAction(OPERATOR, 0, action, dict(arguments), sent=True))
 
     def tick_clients(self) -> None:
         """Their clock was put forward: who was silent for too long is lost."""

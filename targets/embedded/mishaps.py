@@ -49,7 +49,7 @@ MISHAPS = {
         ),
         Mishap(
             "lost-before-acks",
-            "The connection is lost at the NUMBERth ack, which is not processed: so messages are delivered again; once.",
+            "The connection is lost at the NUMBERth ack, which is not processed: messages are delivered again; once.",
         ),
         Mishap("lost-in-content", "The connection is lost in the middle of the NUMBERth content that is sent; once."),
         Mishap(

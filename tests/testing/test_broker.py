@@ -282,11 +282,15 @@ class TestOperator:
     @pytest.mark.parametrize("abruptly", [False, True])
     def test_connections_of_a_name_are_closed(self, broker: EmbeddedBroker, abruptly: bool) -> None:
         one, other = connected(broker.url, "one"), connected(broker.url, "other")
+        assert [(each.name, each.user, each.virtual_host) for each in broker.connections()] == [
+            ("one", "guest", "/"), ("other", "guest", "/"),
+        ]  # fmt: skip
         assert broker.close_connections("nobody") == 0
         assert broker.close_connections("one", abruptly=abruptly) == 1
         with pytest.raises(StreamLostError if abruptly else ConnectionClosedByBroker):
             end_of(one)
         other.channel()
+        assert [(each.name, each.channels, each.blocked) for each in broker.connections()] == [("other", 1, False)]
         assert broker.close_connections() == 1
 
     def test_permissions(self, broker: EmbeddedBroker) -> None:
