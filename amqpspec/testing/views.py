@@ -72,8 +72,7 @@ class MessageInfo:
 
     @property
     def headers(self) -> Mapping[str, Any]:
-        headers: Mapping[str, Any] = self.properties.get("headers") or {}
-        return headers
+        return _headers(self.properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +84,15 @@ class Published:
     exchange: str
     routing_key: str
     queues: tuple[str, ...]
+
+    @property
+    def headers(self) -> Mapping[str, Any]:
+        return _headers(self.properties)
+
+
+def _headers(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    headers: Mapping[str, Any] = properties.get("headers") or {}
+    return headers
 
 
 def connection_infos(brokers: Iterable[ServedBroker], own_user: str, title_of: TitleOf) -> list[ConnectionInfo]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -244,6 +245,31 @@ class TestRestart:
         broker.start()
         broker.start()  # it serves already
         connected(broker.url).close()
+
+    @pytest.mark.parametrize("kill", [False, True])
+    def test_in_the_middle_of_publishes(self, broker: EmbeddedBroker, kill: bool) -> None:
+        """What was confirmed is there; of the last one nobody knows."""
+        confirmed: list[bytes] = []
+
+        def publish() -> None:
+            channel = connected(broker.url).channel()
+            channel.queue_declare("q", durable=True)
+            channel.confirm_delivery()
+            with suppress(AMQPError):
+                while True:
+                    body = b"%d" % len(confirmed)
+                    channel.basic_publish("", "q", body, PERSISTENT)
+                    confirmed.append(body)
+
+        publisher = threading.Thread(target=publish, daemon=True)
+        publisher.start()
+        broker.wait_until(lambda: len(confirmed) >= 3)
+        broker.stop(kill)
+        publisher.join(SOON)
+        assert not publisher.is_alive()
+        broker.start()
+        bodies = [each.body for each in broker.messages("q")]
+        assert bodies[: len(confirmed)] == confirmed and len(bodies) <= len(confirmed) + 1
 
     def test_users_and_permissions_survive(self, broker: EmbeddedBroker) -> None:
         broker.add_virtual_host("v")
