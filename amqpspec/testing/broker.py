@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, as_dialect
-from amqpspec.model.protocol.methods import OPERATOR, OperatorAction
+from amqpspec.model.protocol.methods import OPERATOR, Content, OperatorAction
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker as Served
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
@@ -245,6 +245,31 @@ class EmbeddedBroker:
             if time.monotonic() > end:
                 raise TimeoutError(f"the condition does not hold after {seconds:g} s; {self.describe()}")
             time.sleep(_BETWEEN_LOOKS)
+
+    def wait_until_empty(self, queue: str, seconds: float = 10.0, vhost: str | None = None) -> None:
+        """Come back when all messages of the queue have been taken and acknowledged. Raises `TimeoutError`, as
+        `wait_until`; `KeyError` if there is no such queue.
+        """
+        self.wait_until(lambda: not self.messages(queue, vhost), seconds)
+
+    # --------------------------------------------------------------------------------- messages of the test
+
+    def publish(
+        self, exchange: str, routing_key: str, body: bytes | str, *, vhost: str | None = None, **properties: Any
+    ) -> None:
+        """Publish without a connection, also while publishers are blocked; the exchange "" leads to the queue that the
+        routing key names. Properties are those of AMQP: `delivery_mode=2, headers={"n": 1}`. Raises ValueError for what
+        the broker refuses, and if the message reaches no queue.
+        """
+        content = Content(properties, body.encode() if isinstance(body, str) else body)
+
+        def publish(loop: Loop) -> None:
+            self._host(loop, vhost)
+            host = self._served.address.vhost if vhost is None else vhost
+            loop.responder.publish(host, exchange, routing_key, content)
+            loop.say_all()
+
+        self._in_broker(publish)
 
     # --------------------------------------------------------------------------------------- its operator
 

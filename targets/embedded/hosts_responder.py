@@ -12,10 +12,11 @@ from dataclasses import replace
 
 from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.protocol.methods import OPERATOR, ChannelKey, TraceEvent
+from amqpspec.model.protocol.methods import OPERATOR, ChannelKey, Content, TraceEvent
 from amqpspec.targets.clock import COMMON, Clock
 from amqpspec.targets.embedded.handshake import DEFAULT_ACCESS, Access
 from amqpspec.targets.embedded.hooks import Fault
+from amqpspec.targets.embedded.own_publish import publish
 from amqpspec.targets.embedded.responder import Responder
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
@@ -71,6 +72,10 @@ class HostsResponder:
             self._of(event.connection).take(event)
             if event.name == "connection.open":
                 self._lead(event.connection)
+
+    def publish(self, vhost: str, exchange: str, routing_key: str, content: Content) -> None:
+        """As `own_publish.publish`, in that virtual host."""
+        publish(self._hosts[vhost], vhost, exchange, routing_key, content)
 
     def end(self, connection: str) -> None:
         """The TCP connection is over: its channels end, and nothing of it is kept."""

@@ -193,6 +193,60 @@ class TestWhatIsInIt:
         assert len(broker.published("")) == 1
 
 
+class TestItsOwnMessages:
+    def test_they_are_as_those_of_clients(self, broker: EmbeddedBroker) -> None:
+        with channel_of(broker) as channel:
+            channel.queue_declare("q")
+            channel.queue_bind("q", "amq.topic", "a.*")
+            broker.publish("amq.topic", "a.b", "text", delivery_mode=2, headers={"n": 1})
+            method, properties, body = channel.basic_get("q")
+            assert (body, method.exchange, method.routing_key) == (b"text", "amq.topic", "a.b")
+            assert (properties.delivery_mode, properties.headers) == (2, {"n": 1})
+            assert broker.published("amq.topic")[0].queues == ("q",)
+            assert len(broker.connections()) == 1
+
+    def test_a_consumer_gets_them_during_an_alarm(self, broker: EmbeddedBroker) -> None:
+        with channel_of(broker) as channel:
+            channel.queue_declare("q")
+            seen: list[bytes] = []
+            channel.basic_consume("q", lambda c, m, p, body: seen.append(body), auto_ack=True)
+            broker.block()
+            broker.publish("", "q", b"m")
+            until(channel.connection, lambda: seen)
+            channel.basic_publish("", "q", b"blocked")
+            assert len(broker.published("")) == 1  # the alarm is still there
+            broker.wait_until_empty("q")
+            broker.unblock()  # a blocked client cannot even close
+
+    def test_in_a_virtual_host(self, broker: EmbeddedBroker) -> None:
+        broker.add_virtual_host("other")
+        connection = connected(broker.url_for(vhost="other"))
+        connection.channel().queue_declare("q")
+        broker.publish("", "q", b"m", vhost="other")
+        assert len(broker.messages("q", "other")) == 1
+        with pytest.raises(TimeoutError, match=r"after 0\.01 s"):
+            broker.wait_until_empty("q", 0.01, vhost="other")
+        with pytest.raises(KeyError):
+            broker.publish("", "q", b"m", vhost="nowhere")
+        connection.close()
+
+    @pytest.mark.parametrize(
+        "exchange, key, properties, told",
+        [
+            ("", "q", {}, "NO_ROUTE: exchange '', routing key 'q'"),
+            ("nowhere", "", {}, "NOT_FOUND - no exchange 'nowhere' in vhost '/'"),
+            ("", "q", {"delivery_mod": 2}, "no client can publish this: content has no property delivery_mod"),
+            ("", "q", {"headers": {"n": object()}}, "no client can publish this: property headers: "),
+        ],
+    )
+    def test_what_cannot_be_is_told(
+        self, broker: EmbeddedBroker, exchange: str, key: str, properties: dict[str, Any], told: str
+    ) -> None:
+        with pytest.raises(ValueError, match=told):
+            broker.publish(exchange, key, b"m", **properties)
+        assert broker.failures == ()
+
+
 class TestRestart:
     def fill(self, channel: BlockingChannel) -> None:
         channel.confirm_delivery()
