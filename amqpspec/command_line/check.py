@@ -128,7 +128,9 @@ def _commands(traces: Iterable[Path], sequence: str) -> tuple[str, ...]:
     return ()
 
 
-def _judged(options: argparse.Namespace, unreadable: list[TraceError], errors: list[SuiteError]) -> ComplianceTable:
+def _judged(
+    options: argparse.Namespace, unreadable: list[TraceError], errors: list[SuiteError]
+) -> ComplianceTable:
     """What cannot be read goes to `unreadable`, or is raised by Spark; errors of this suite go to `errors`."""
     if not options.spark:
         from amqpspec.pipeline.table import check_in_process

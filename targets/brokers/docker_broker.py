@@ -306,7 +306,9 @@ def _connect_to_engine() -> docker.DockerClient:
 
 
 def _engine_unreachable(error: Exception) -> BrokerUnavailable:
-    return BrokerUnavailable(f"no Docker engine answers: start one, or point DOCKER_HOST at it ({_one_line(error)})")
+    return BrokerUnavailable(
+        f"no Docker engine answers: start one, or point DOCKER_HOST at it ({_one_line(error)})"
+    )
 
 
 def _provide_image(client: docker.DockerClient, image: str) -> None:

@@ -134,7 +134,9 @@ def build(client: docker.DockerClient, image: BrokerImage, mirror: str) -> None:
         hooks = (*_hooks_of_contents(image, Path(directory)), *image.hooks)
         _install_system(image, hooks, mirror, archive)
         try:
-            client.api.import_image(src=str(archive), repository=repository, tag=tag, changes=list(image.changes))
+            client.api.import_image(
+                src=str(archive), repository=repository, tag=tag, changes=list(image.changes)
+            )
         except (DockerException, OSError) as error:
             raise ImageBuildError(f"{image.name}: the Docker engine refused the image: {error}") from error
 

@@ -31,7 +31,9 @@ def _refresh(broker: ServedBroker, channel: Channel) -> None:
 # ---------------------------------------------------------------------------------- the limit of a consumer
 
 
-@on_input("qos-changes-existing-consumers", "QOS-003", "basic.qos sets the limit of consumers that exist.", "basic.qos")
+@on_input(
+    "qos-changes-existing-consumers", "QOS-003", "basic.qos sets the limit of consumers that exist.", "basic.qos"
+)
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     proceed(method)
     channel = _channel(broker, method)

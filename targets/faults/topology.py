@@ -53,9 +53,7 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
 
 
 @on_input(
-    "predeclared-missing",
-    "EXCHANGE-002",
-    "There is no amq.direct, and none of the others that are to be there.",
+    "predeclared-missing", "EXCHANGE-002", "There is no amq.direct, and none of the others that are to be there.",
     "exchange.declare",
 )
 def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
@@ -189,7 +187,9 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
     key = method.arguments.get("routing_key", "")
     for queue in broker.queues.values():
         ways = [
-            b for b in exchange.bindings if b.leads_to(queue) and (b.routing_key == key or exchange.type == "fanout")
+            b
+            for b in exchange.bindings
+            if b.leads_to(queue) and (b.routing_key == key or exchange.type == "fanout")
         ]
         for _ in ways[1:]:
             again = Message(method.content or EMPTY_CONTENT, exchange.name, key, 0)
