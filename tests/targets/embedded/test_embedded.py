@@ -579,7 +579,7 @@ class TestItsOwnLife:
                 gone.opened()
                 gone.call("queue.declare", "queue.declare-ok", queue="q")
                 gone.call("basic.consume", "basic.consume-ok", queue="q", consumer_tag="t")
-                take = broker._responder.take
+                take = broker.responder.own.take
                 ended = threading.Event()
 
                 def broken(event: TraceEvent) -> None:
@@ -588,7 +588,7 @@ class TestItsOwnLife:
                         raise KeyError("planted")
                     take(event)
 
-                monkeypatch.setattr(broker._responder, "take", broken)
+                monkeypatch.setattr(broker.responder.own, "take", broken)
             assert ended.wait(PATIENCE)
             with RawClient(broker.address) as client:
                 client.opened()
