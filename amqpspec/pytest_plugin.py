@@ -7,6 +7,7 @@ a fixture is asked for.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
@@ -83,7 +84,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 # ------------------------------------------------------------------------------- for the tests of an application
 
-_BROKERS = ("amqp_broker", "amqp_broker_session")
+#: By name of the fixture, of the node that it belongs to.
+_brokers_key: pytest.StashKey[dict[str, EmbeddedBroker]] = pytest.StashKey()
 
 
 @pytest.fixture
@@ -111,14 +113,27 @@ def amqp_url(amqp_broker: EmbeddedBroker) -> str:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Note which fixtures are brokers, those of the application too."""
+    made = yield
+    testing = sys.modules.get("amqpspec.testing")
+    if testing is not None and isinstance(made, testing.EmbeddedBroker):
+        request.node.stash.setdefault(_brokers_key, {})[fixturedef.argname] = made
+    return made
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A failure says what was in the queues."""
     report = yield
     if report.failed and report.when in ("setup", "call"):
-        for name in _BROKERS:
-            broker = getattr(item, "funcargs", {}).get(name)
-            if broker is not None:
-                report.sections.append((f"queues of {name}", _described(broker)))
+        known = [(node, *each) for node in item.listchain() for each in node.stash.get(_brokers_key, {}).items()]
+        names = {
+            broker: name for node, name, broker in known if node is item or name in getattr(item, "fixturenames", ())
+        }
+        report.sections += [(f"queues of {name}", _described(broker)) for broker, name in names.items()]
     return report
 
 

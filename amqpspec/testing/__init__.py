@@ -4,7 +4,7 @@
 |---|---|
 | `EmbeddedBroker` | the broker, as a context manager |
 | `FAULTS` | what can be made to go wrong (`EmbeddedBroker.fault`): name to sentence |
-| `QueueInfo`, `MessageInfo`, `Holder`, `Published` | what it tells of itself |
+| `QueueInfo`, `MessageInfo`, `Holder`, `Published`, `ConnectionInfo` | what it tells of itself |
 | `EmbeddedBrokerFailure` | it broke down, by a defect of its own |
 
 pytest has the fixtures `amqp_broker` (a fresh one for each test), `amqp_url` (its address) and `amqp_broker_session`
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure as EmbeddedBrokerFailure
     from amqpspec.testing.broker import FAULTS as FAULTS
     from amqpspec.testing.broker import EmbeddedBroker as EmbeddedBroker
+    from amqpspec.testing.views import ConnectionInfo as ConnectionInfo
     from amqpspec.testing.views import Holder as Holder
     from amqpspec.testing.views import MessageInfo as MessageInfo
     from amqpspec.testing.views import Published as Published
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 #: Where each name is defined. They are imported when they are asked for: who only collects tests loads no broker.
 _DEFINED_IN = {
+    "ConnectionInfo": "amqpspec.testing.views",
     "FAULTS": "amqpspec.testing.broker",
     "EmbeddedBroker": "amqpspec.testing.broker",
     "EmbeddedBrokerFailure": "amqpspec.targets.brokers.embedded_broker",

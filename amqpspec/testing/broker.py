@@ -14,26 +14,29 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, as_dialect
-from amqpspec.model.protocol.methods import OPERATOR, OperatorAction
+from amqpspec.model.protocol.methods import OPERATOR, Content, OperatorAction
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker as Served
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
-from amqpspec.targets.clock import COMMON, SteppedClock
+from amqpspec.targets.clock import SteppedClock
 from amqpspec.targets.embedded.connection import ClientConnection
 from amqpspec.targets.embedded.handshake import rabbitmq_properties
 from amqpspec.targets.embedded.loop import SHUTDOWN, Loop
 from amqpspec.targets.embedded.mishaps import MISHAPS
 from amqpspec.targets.embedded.restart import restart
+from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.testing.tls import Certificate
 from amqpspec.testing.views import (
+    ConnectionInfo,
     MessageInfo,
     Published,
     QueueInfo,
+    connection_infos,
     described,
     message_infos,
     publications,
@@ -68,8 +71,7 @@ class EmbeddedBroker:
 
     Whatever it is asked or told, it has processed all that clients had sent it before.
 
-    One limit: names of queues and exchanges are those of all virtual hosts together, so two virtual hosts cannot have
-    a queue of one name each.
+    Wherever a `vhost` can be given, the broker's own is meant if it is not.
     """
 
     def __init__(
@@ -85,12 +87,12 @@ class EmbeddedBroker:
         keep_published: int = 10_000,
     ) -> None:
         self.dialect = as_dialect(DEFAULT_DIALECT if dialect is None else dialect)
-        self._clock = SteppedClock()
+        self._clock, self._clients_clock = SteppedClock(), SteppedClock()
         self._certificate = Certificate() if tls is True else None
         context = self._certificate.context if self._certificate else tls if isinstance(tls, ssl.SSLContext) else None
         self._served = Served(
             self.dialect, host, port, None, user, password, vhost, context, self._clock,
-            clients_clock=COMMON, properties=rabbitmq_properties(self.dialect),
+            clients_clock=self._clients_clock, properties=rabbitmq_properties(self.dialect),
         )  # fmt: skip
         self._keep = keep_published
         self._note_publications()
@@ -143,9 +145,7 @@ class EmbeddedBroker:
             else:
                 loop.close_in_order(loop.clients_named(None), SHUTDOWN)
                 self._parted += loop.part_from_all()
-            alarm = loop.responder.broker.alarm
             restart(loop.responder, is_killed=kill)
-            loop.responder.broker.alarm = alarm
 
         if self._is_running:
             self._in_broker(end)
@@ -161,7 +161,7 @@ class EmbeddedBroker:
         """As when it was made: nothing is there, nobody is connected, nothing goes wrong. The clock is not put back."""
 
         def begin_anew(loop: Loop) -> None:
-            loop.mishaps.end()
+            loop.heal("")
             loop.close_in_order(loop.clients_named(None), _CLOSED_BY_TEST)
             self._parted += loop.part_from_all()
             loop.responder.begin_anew()
@@ -204,26 +204,36 @@ class EmbeddedBroker:
 
     # --------------------------------------------------------------------------------------- what is in it
 
-    def queues(self) -> dict[str, QueueInfo]:
-        """The queues by name, as they are now."""
-        return self._in_broker(lambda loop: queue_infos(loop.responder.broker))
+    def queues(self, vhost: str | None = None) -> dict[str, QueueInfo]:
+        """The queues of the virtual host by name, as they are now. Raises `KeyError` if there is no such host."""
+        return self._in_broker(lambda loop: queue_infos(self._host(loop, vhost)))
 
-    def messages(self, queue: str) -> list[MessageInfo]:
+    def messages(self, queue: str, vhost: str | None = None) -> list[MessageInfo]:
         """The messages of the queue, those that somebody holds first. Raises `KeyError` if there is no such queue."""
-        return self._in_broker(
-            lambda loop: message_infos(loop.responder.broker, loop.responder.broker.queues[queue], loop.title_of)
-        )
 
-    def published(self, exchange: str) -> list[Published]:
+        def look(loop: Loop) -> list[MessageInfo]:
+            broker = self._host(loop, vhost)
+            if queue not in broker.queues:
+                raise KeyError(f"no queue {queue!r}; there are: {', '.join(broker.queues) or 'none'}")
+            return message_infos(broker, broker.queues[queue], loop.title_of)
+
+        return self._in_broker(look)
+
+    def published(self, exchange: str, vhost: str | None = None) -> list[Published]:
         """What was published to the exchange, in its order, also what went to no queue; "" is the default exchange.
 
         What a transaction has published counts from its commit on. A refused publish does not count.
         """
-        return self._in_broker(lambda loop: publications(loop.responder.broker, exchange))
+        return self._in_broker(lambda loop: publications(self._host(loop, vhost), exchange))
+
+    def connections(self) -> list[ConnectionInfo]:
+        """Who is connected now, to any virtual host."""
+        user = self._served.address.user
+        return self._in_broker(lambda loop: connection_infos(loop.responder.brokers().values(), user, loop.title_of))
 
     def describe(self) -> str:
-        """What is in the queues, for people."""
-        return self._in_broker(lambda loop: described(loop.responder.broker, loop.title_of))
+        """What is in the queues of all virtual hosts, for people."""
+        return self._in_broker(lambda loop: described(loop.responder.brokers(), loop.title_of))
 
     def wait_until(self, condition: Callable[[], object], seconds: float = 10.0) -> None:
         """Come back when the condition holds, which is asked again and again. Raises `TimeoutError` after so many
@@ -235,6 +245,31 @@ class EmbeddedBroker:
                 raise TimeoutError(f"the condition does not hold after {seconds:g} s; {self.describe()}")
             time.sleep(_BETWEEN_LOOKS)
 
+    def wait_until_empty(self, queue: str, seconds: float = 10.0, vhost: str | None = None) -> None:
+        """Come back when all messages of the queue have been taken and acknowledged. Raises `TimeoutError`, as
+        `wait_until`; `KeyError` if there is no such queue.
+        """
+        self.wait_until(lambda: not self.messages(queue, vhost), seconds)
+
+    # --------------------------------------------------------------------------------- messages of the test
+
+    def publish(
+        self, exchange: str, routing_key: str, body: bytes | str, *, vhost: str | None = None, **properties: Any
+    ) -> None:
+        """Publish without a connection, also while publishers are blocked; the exchange "" leads to the queue that the
+        routing key names. Properties are those of AMQP: `delivery_mode=2, headers={"n": 1}`. Raises ValueError for what
+        the broker refuses, and if the message reaches no queue.
+        """
+        content = Content(properties, body.encode() if isinstance(body, str) else body)
+
+        def publish(loop: Loop) -> None:
+            self._host(loop, vhost)
+            host = self._served.address.vhost if vhost is None else vhost
+            loop.responder.publish(host, exchange, routing_key, content)
+            loop.say_all()
+
+        self._in_broker(publish)
+
     # --------------------------------------------------------------------------------------- its operator
 
     def add_user(
@@ -245,28 +280,32 @@ class EmbeddedBroker:
         configure: str = ".*",
         write: str = ".*",
         read: str = ".*",
-        vhost: str = _DEFAULT_VHOST,
+        vhost: str | None = None,
     ) -> None:
         """Make a user with these permissions on the virtual host (patterns of names, as rabbitmqctl takes them)."""
+        self._in_broker(lambda loop: self._host(loop, vhost))
         self._operate("operator.add-user", user=name, password=password)
         self._passwords[name] = password
         self.set_permissions(name, configure=configure, write=write, read=read, vhost=vhost)
 
     def set_permissions(
-        self, user: str, *, configure: str = "", write: str = "", read: str = "", vhost: str = _DEFAULT_VHOST
+        self, user: str, *, configure: str = "", write: str = "", read: str = "", vhost: str | None = None
     ) -> None:
-        """In place of those that the user had on the virtual host. "" permits nothing. Not for the broker's own user,
-        who may do everything.
+        """In place of those that the user had on the virtual host. "" permits nothing. Raises `KeyError` for a user
+        that nobody added, such as the broker's own, who may do everything.
         """
+        if user not in self._in_broker(lambda loop: self._host(loop, vhost).users):
+            raise KeyError(f"nobody added the user {user!r}")
+        host = self._served.address.vhost if vhost is None else vhost
         patterns = {"configure": configure, "write": write, "read": read}
-        self._operate("operator.set-permissions", user=user, virtual_host=vhost, **patterns)
+        self._operate("operator.set-permissions", user=user, virtual_host=host, **patterns)
 
     def delete_user(self, name: str) -> None:
         """Connections of the user end with 320."""
         self._operate("operator.delete-user", user=name)
 
     def add_virtual_host(self, name: str) -> None:
-        """The broker's own user has access to it."""
+        """It has queues, exchanges and bindings of its own. The broker's own user has access to it."""
         self._operate("operator.add-vhost", virtual_host=name)
 
     def delete_virtual_host(self, name: str) -> None:
@@ -298,14 +337,15 @@ class EmbeddedBroker:
 
         return self._in_broker(end)
 
-    def cancel_consumers(self, queue: str | None = None) -> int:
-        """Cancel those of the queue, or all: a client is told by basic.cancel, as when a queue goes. Gives how many.
+    def cancel_consumers(self, queue: str | None = None, vhost: str | None = None) -> int:
+        """Cancel those of the queue, or all of the virtual host: a client is told by basic.cancel, as when a queue
+        goes. Gives how many.
 
         At RabbitMQ it is the end of the queue, or of its leader, that does this. Here the queue stays.
         """
 
         def cancel(loop: Loop) -> int:
-            broker = loop.responder.broker
+            broker = self._host(loop, vhost)
             consumers = [
                 consumer
                 for each in list(broker.queues.values())
@@ -313,18 +353,25 @@ class EmbeddedBroker:
                 if queue in (None, each.name) and not each.reply_address
             ]
             for consumer in consumers:
-                broker.owe_notice(broker.channels[consumer.channel], consumer.tag, "CANCEL-007", "CANCEL-008")
-                broker.remove_consumer(consumer, "CANCEL-007")
+                loop.cancel(consumer)
             loop.say_all()
             return len(consumers)
 
         return self._in_broker(cancel)
 
     def advance(
-        self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0, milliseconds: float = 0
+        self,
+        *,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+        milliseconds: float = 0,
+        heartbeats: bool = False,
     ) -> None:
         """Put the broker's clock forward: times to live, expiring queues and consumer timeouts come about at once, one
-        after the other. Heartbeats of clients go by their own clock.
+        after the other. Heartbeats of clients go by their own clock; with `heartbeats` all clients have been silent for
+        so long, and the broker gives up those whose heartbeat it has missed.
 
         What a client does about it comes after all of it.
         """
@@ -344,30 +391,29 @@ class EmbeddedBroker:
             self._clock.ahead = max(target, self._clock.ahead)
             loop.responder.tick_now()
             loop.say_all()
+            if heartbeats:
+                self._clients_clock.ahead += whole.total_seconds()
+                loop.tick_clients()
 
         self._in_broker(advance)
 
     # ------------------------------------------------------------------------------------ what goes wrong
 
     def fault(self, name: str, number: float | None = None) -> None:
-        """Something goes wrong from now on, beside what goes wrong already (`FAULTS`); for `blocked` see `block`, for
-        cancelled consumers `cancel_consumers`. Raises ValueError for another name, or a number that is none.
+        """Something goes wrong from now on, beside what goes wrong already (`FAULTS`), until `heal` or `reset`; also
+        over a restart. To block and to cancel at once there are `block` and `cancel_consumers`. Raises ValueError for
+        another name, or a number that is none.
         """
         if name not in MISHAPS:
             raise ValueError(f"unknown fault {name!r}: choose from {', '.join(MISHAPS)}")
-        value = MISHAPS[name].default if number is None else number
-        if value < 0 or (value <= 0 and MISHAPS[name].default):
-            raise ValueError(f"fault {name}: the number must be positive")
+        value = MISHAPS[name].number(number)
         self._in_broker(lambda loop: loop.mishaps.begin(name, value))
 
     def heal(self, name: str = "") -> None:
-        """That fault is over, or all: what was held back is sent."""
-
-        def heal(loop: Loop) -> None:
-            loop.mishaps.end(name)
-            loop.say_all()
-
-        self._in_broker(heal)
+        """That fault is over, or all: what was held back is sent. Raises ValueError for another name."""
+        if name and name not in MISHAPS:
+            raise ValueError(f"unknown fault {name!r}: choose from {', '.join(MISHAPS)}")
+        self._in_broker(lambda loop: loop.heal(name))
 
     # ---------------------------------------------------------------------------------------------- inside
 
@@ -378,6 +424,14 @@ class EmbeddedBroker:
         loop = self._served.loop
         return loop.orders.do(lambda: work(loop))
 
+    def _host(self, loop: Loop, vhost: str | None) -> ServedBroker:
+        """Raises `KeyError`."""
+        brokers = loop.responder.brokers()
+        name = self._served.address.vhost if vhost is None else vhost
+        if name not in brokers:
+            raise KeyError(f"no virtual host {name!r}; there are: {', '.join(brokers)}")
+        return brokers[name]
+
     def _operate(self, name: str, **arguments: str) -> None:
         self._in_broker(lambda _: None)
         self._served.give(OperatorAction(OPERATOR, 0, name, dict(arguments), sent=True))
@@ -387,7 +441,7 @@ class EmbeddedBroker:
         self._served.end()
 
     def _note_publications(self) -> None:
-        self._served.responder.broker.publications = deque(maxlen=self._keep)
+        self._served.responder.own.broker.publications = deque(maxlen=self._keep)
 
     def _give_up_place(self) -> None:
         if self._place is not None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from amqpspec.model.broker.channels import ChannelState
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.wording import value_text
@@ -29,6 +31,19 @@ class QueueInfo:
     ready: int
     unacknowledged: int
     consumers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionInfo:
+    """A client's connection. `name` is what the client calls it, or "". `blocked`: it has published during an alarm,
+    and is not read until that is over. `channels` counts the open ones.
+    """
+
+    name: str
+    user: str
+    virtual_host: str
+    channels: int
+    blocked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +72,7 @@ class MessageInfo:
 
     @property
     def headers(self) -> Mapping[str, Any]:
-        headers: Mapping[str, Any] = self.properties.get("headers") or {}
-        return headers
+        return _headers(self.properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +84,30 @@ class Published:
     exchange: str
     routing_key: str
     queues: tuple[str, ...]
+
+    @property
+    def headers(self) -> Mapping[str, Any]:
+        return _headers(self.properties)
+
+
+def _headers(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    headers: Mapping[str, Any] = properties.get("headers") or {}
+    return headers
+
+
+def connection_infos(brokers: Iterable[ServedBroker], own_user: str, title_of: TitleOf) -> list[ConnectionInfo]:
+    return [
+        ConnectionInfo(
+            title_of(each.name),
+            each.user or own_user,
+            each.vhost,
+            sum(key[0] == each.name and channel.state is ChannelState.OPEN for key, channel in broker.channels.items()),
+            each.blocked,
+        )
+        for broker in brokers
+        for each in broker.connections.values()
+        if each.state is ConnectionState.OPEN
+    ]
 
 
 def queue_infos(broker: ServedBroker) -> dict[str, QueueInfo]:
@@ -111,8 +149,20 @@ def publications(broker: ServedBroker, exchange: str) -> list[Published]:
     ]
 
 
-def described(broker: ServedBroker, title_of: TitleOf, most: int = 10) -> str:
-    """What is in the queues, for people."""
+def described(brokers: Mapping[str, ServedBroker], title_of: TitleOf) -> str:
+    """What is in the queues of these virtual hosts, for people."""
+    told = {name: _described(broker, title_of) for name, broker in brokers.items()}
+    return (
+        "\n".join(
+            line
+            for name, lines in told.items()
+            for line in ([f"virtual host {name}:", *lines] if lines and len(told) > 1 else lines)
+        )
+        or "there are no queues"
+    )
+
+
+def _described(broker: ServedBroker, title_of: TitleOf, most: int = 10) -> list[str]:
     lines = []
     for info in queue_infos(broker).values():
         consumers = f", consumers {' '.join(info.consumers)}" if info.consumers else ""
@@ -124,7 +174,7 @@ def described(broker: ServedBroker, title_of: TitleOf, most: int = 10) -> str:
             lines.append(f"    {value_text(message.body)}{whose}{again}")
         if len(messages) > most:
             lines.append(f"    and {len(messages) - most} more")
-    return "\n".join(lines) or "there are no queues"
+    return lines
 
 
 def _holder_text(holder: Holder) -> str:

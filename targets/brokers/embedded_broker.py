@@ -23,8 +23,9 @@ from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.clock import COMMON, Clock, FastForwardClock
 from amqpspec.targets.embedded.handshake import Access
 from amqpspec.targets.embedded.hooks import Fault
+from amqpspec.targets.embedded.hosts_responder import HostsResponder
 from amqpspec.targets.embedded.loop import Loop
-from amqpspec.targets.embedded.responder import Responder
+from amqpspec.targets.embedded.mishaps import Mishaps
 from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 
@@ -33,7 +34,7 @@ class EmbeddedBrokerFailure(TargetError):
 
 
 class EmbeddedBroker:
-    """A broker of one virtual host and one user, in this process.
+    """A broker in this process, with one virtual host and one user until its operator adds more.
 
     As a context manager it serves from a thread of its own, until the end of the block; `serve_forever` serves from
     the caller's. `port` 0 takes any that is free; `address` says which. `dialect` is one, or its name; raises
@@ -67,7 +68,8 @@ class EmbeddedBroker:
         self._clock = clock
         self._clients_clock = clients_clock or clock
         self._properties = properties
-        self._responder = Responder(self.dialect, faulty, self._access, clock)
+        self._responder = HostsResponder(self.dialect, faulty, self._access, clock)
+        self._mishaps = Mishaps(self._clients_clock, self._responder.unconfirmed)
         self._thread: threading.Thread | None = None
         self._address: Address | None = None
         self._loop: Loop | None = None
@@ -154,7 +156,7 @@ class EmbeddedBroker:
         return self._loop
 
     @property
-    def responder(self) -> Responder:
+    def responder(self) -> HostsResponder:
         """What it serves: the serving thread's, while one serves."""
         return self._responder
 
@@ -174,8 +176,9 @@ class EmbeddedBroker:
         access = self._access
         self._address = Address(host, bound_port, access.user, access.password, access.vhost, self._tls is not None)
         self._loop = Loop(
-            listener, self._tls, self._responder, self.dialect, access, self._clients_clock, self._properties
-        )
+            listener, self._tls, self._responder, self.dialect, access, self._clients_clock, self._mishaps,
+            self._properties,
+        )  # fmt: skip
         self._loop.failures = self._failures
         if isinstance(self._clock, FastForwardClock):
             self._clock.attend(partial(self._loop.orders.give, ClockWait(OPERATOR, 0, CLOCK_WAIT, {}, sent=True)))

@@ -10,10 +10,10 @@ import ssl
 from collections.abc import Callable
 from functools import partial
 
+from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import (
     OPERATOR,
-    ChannelKey,
     HeaderEvent,
     Method,
     OperatorAction,
@@ -26,9 +26,10 @@ from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, Decoded, Encod
 from amqpspec.targets.codec.server_decoder import OutOfRoom
 from amqpspec.targets.embedded.connection import ClientConnection, Phase
 from amqpspec.targets.embedded.handshake import Access, Doorkeeper, closing
+from amqpspec.targets.embedded.hosts_responder import HostsResponder
 from amqpspec.targets.embedded.mishaps import Mishaps
 from amqpspec.targets.embedded.orders import Orders
-from amqpspec.targets.embedded.responder import ModelDefect, Responder
+from amqpspec.targets.embedded.responder import ModelDefect
 from amqpspec.targets.suite_error import WORDS, line_of
 
 logger = logging.getLogger(__name__)
@@ -52,10 +53,11 @@ class Loop:
         self,
         listener: socket.socket,
         tls: ssl.SSLContext | None,
-        responder: Responder,
+        responder: HostsResponder,
         dialect: Dialect,
         access: Access,
         clock: Clock,
+        mishaps: Mishaps,
         properties: Table | None = None,
     ) -> None:
         self.failures: list[str] = []
@@ -67,7 +69,7 @@ class Loop:
         self._properties = properties
         #: the clients' clock; that of the responder may be put forward alone
         self._clock = clock
-        self.mishaps = Mishaps(clock, self._unconfirmed)
+        self.mishaps = mishaps
         self._clients: dict[str, ClientConnection] = {}
         #: of those who are not let in yet
         self._doorkeepers: dict[str, Doorkeeper] = {}
@@ -217,8 +219,10 @@ class Loop:
             except Exception as error:  # noqa: BLE001 - whatever it is, others are served
                 self._break_down_somebody(error)
             self._pump()
-        if now < self._next_tick:
-            return
+        if now >= self._next_tick:
+            self._tick_clients(now)
+
+    def _tick_clients(self, now: float) -> None:
         self._next_tick = _NEVER
         for client in self._clients.values():
             client.tick(now)
@@ -276,7 +280,7 @@ class Loop:
     # ----------------------------------------------------- what is asked for in the broker's thread (`orders.do`)
 
     @property
-    def responder(self) -> Responder:
+    def responder(self) -> HostsResponder:
         return self._responder
 
     def clients_named(self, name: str | None) -> list[str]:
@@ -301,8 +305,7 @@ class Loop:
             client.break_off()
             self._selector.unregister(client.stream)
             client.close()
-        self._clients.clear()
-        self._doorkeepers.clear()
+        self._forget_all()
 
     def part_from_all(self) -> list[ClientConnection]:
         """Write what there is to say, and read nothing more of anybody. Whoever is given these closes them, when the
@@ -312,15 +315,40 @@ class Loop:
         for client in parted:
             client.hang_up()
             self._selector.unregister(client.stream)
+        self._forget_all()
+        return parted
+
+    def _forget_all(self) -> None:
         self._clients.clear()
         self._doorkeepers.clear()
-        return parted
+        self.mishaps.forget_connections()
 
     def close_in_order(self, names: list[str], reason: str) -> None:
         for name in names:
-            arguments = {"name": name, "reason": reason}
-            self._responder.take(OperatorAction(OPERATOR, 0, "operator.close-connection", arguments, sent=True))
+            self._operate("operator.close-connection", name=name, reason=reason)
         self.say_all()
+
+    def heal(self, name: str) -> None:
+        """That mishap is over; "": all."""
+        had_blocked = self.mishaps.have_blocked
+        self.mishaps.end(name)
+        if had_blocked and not self.mishaps.have_blocked:
+            self._operate("operator.clear-alarm")
+        self.say_all()
+
+    def cancel(self, consumer: Consumer) -> None:
+        """As when its queue goes."""
+        self._responder.broker_of(consumer.channel[0]).cancel(consumer)
+        self._responder.has_changed()
+
+    def _operate(self, action: str, **arguments: str) -> None:
+        self._responder.take(OperatorAction(OPERATOR, 0, action, dict(arguments), sent=True))
+
+    def tick_clients(self) -> None:
+        """Their clock was put forward: who was silent for too long is lost."""
+        self._tick_clients(self._clock.now())
+        for client in [each for each in self._clients.values() if each.lost]:
+            self._forget(client)
 
     def say_all(self) -> None:
         """Send all that the model permits."""
@@ -328,10 +356,6 @@ class Loop:
         self._pump()
         while self._unfinished and not self.mishaps.is_mute:
             self._pump()
-
-    def _unconfirmed(self, key: ChannelKey) -> int:
-        channel = self._responder.broker.channels.get(key)
-        return len(channel.unconfirmed) if channel is not None else 0
 
     def _client_from(self, port: int) -> str | None:
         return next((name for name, client in self._clients.items() if client.stream.peer_port == port), None)
@@ -382,9 +406,11 @@ class Loop:
         mishaps = self.mishaps
         if mishaps.seconds_for_a_frame:
             self._selector_of_orders.select(mishaps.seconds_for_a_frame)
+        if mishaps.blocks(event):
+            self._operate("operator.set-alarm")
         if mishaps.loses_before(event):
             self.lose(client.name)
-        elif mishaps.refuses(event) and self._responder.broker.open_channel(event) is not None:
+        elif mishaps.refuses(event) and self._responder.broker_of(client.name).open_channel(event) is not None:
             self._refuse_publish(client, event)
         elif mishaps.loses_after(event):
             self._process(client, event)
@@ -402,11 +428,17 @@ class Loop:
 
     def _refuse_publish(self, client: ClientConnection, event: TraceEvent) -> None:
         """It reaches no queue; the client hears of it if it asked for confirms."""
-        channel = self._responder.broker.channel(event.connection, event.channel)
+        channel = self._responder.broker_of(client.name).channel(event.connection, event.channel)
         if channel.confirming:
             channel.published += 1
             arguments = {"delivery_tag": channel.published, "multiple": False, "requeue": False}
             self._emit(Method(client.name, event.channel, "basic.nack", arguments, sent=False))
+
+    def _cancel_behind(self, delivery: TraceEvent) -> None:
+        channel = self._responder.broker_of(delivery.connection).channel(delivery.connection, delivery.channel)
+        consumer = channel.consumers.get(delivery.arguments["consumer_tag"])
+        if consumer is not None:
+            self.cancel(consumer)
 
     def _pump(self) -> None:
         """Send what the model permits, until it is quiet."""
@@ -459,6 +491,8 @@ class Loop:
             self._break_down(client.name, f"the model sends what cannot be encoded, {event.name}: {error}")
             return
         self._changed[client.name] = client
+        if self.mishaps.are_on and self.mishaps.cancels_behind(event):
+            self._cancel_behind(event)
         if doorkeeper is not None and event.name == "connection.open-ok":
             del self._doorkeepers[client.name]
             client.title = doorkeeper.connection_name

@@ -17,11 +17,26 @@ _NEVER = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class Mishap:
-    """`what`: a sentence, in which NUMBER stands for the number. `default`: the number where none is given."""
+    """`what`: a sentence, in which NUMBER stands for the number. `default`: the number where none is given; 0: it has
+    none. The number counts something, or it is `in_seconds`.
+    """
 
     name: str
     what: str
     default: float = 1
+    in_seconds: bool = False
+
+    def number(self, given: float | None) -> float:
+        """Raises ValueError for one that makes no sense."""
+        if given is None:
+            return self.default
+        if not self.default:
+            raise ValueError(f"fault {self.name}: it takes no number")
+        is_number = isinstance(given, int | float) and 0 < given < _NEVER
+        if not is_number or not (self.in_seconds or given == int(given)):
+            wanted = "number of seconds" if self.in_seconds else "whole number"
+            raise ValueError(f"fault {self.name}: {given!r} is no positive {wanted}")
+        return given
 
 
 #: By name.
@@ -32,14 +47,19 @@ MISHAPS = {
         Mishap(
             "lost-after-publishes", "The connection is lost when NUMBER publishes are processed; unconfirmed, once."
         ),
-        Mishap("lost-before-acks", "The connection is lost at the NUMBERth ack, which is not processed; once."),
+        Mishap(
+            "lost-before-acks",
+            "The connection is lost at the NUMBERth ack, which is not processed: messages are delivered again; once.",
+        ),
         Mishap("lost-in-content", "The connection is lost in the middle of the NUMBERth content that is sent; once."),
         Mishap(
             "publish-refused", "Each NUMBERth publish is refused: it reaches no queue, and its confirm is a nack.", 2
         ),
-        Mishap("confirms-late", "Confirms come NUMBER seconds late.", 0.1),
+        Mishap("confirms-late", "Confirms come NUMBER seconds late.", 0.1, in_seconds=True),
         Mishap("confirms-together", "Confirms come when NUMBER publishes of a channel wait for theirs.", 10),
-        Mishap("slow", "Each frame of a client takes NUMBER seconds.", 0.05),
+        Mishap("slow", "Each frame of a client takes NUMBER seconds.", 0.05, in_seconds=True),
+        Mishap("blocked", "A resource alarm from the NUMBERth publish on: connections that publish are blocked."),
+        Mishap("cancelled", "The consumer of the NUMBERth delivery that is sent is cancelled behind it; once."),
     )
 }
 
@@ -48,8 +68,8 @@ class Mishaps:
     """Those that are on, with their numbers. The loop asks, and does what is answered."""
 
     def __init__(self, clock: Clock, unconfirmed: Callable[[ChannelKey], int]) -> None:
-        #: some are; and: nothing is to be said
-        self.are_on = self.is_mute = False
+        #: some are; nothing is to be said; an alarm was raised
+        self.are_on = self.is_mute = self.have_blocked = False
         self._clock = clock
         self._unconfirmed = unconfirmed
         self._numbers: dict[str, float] = {}
@@ -67,8 +87,15 @@ class Mishaps:
         """That one; "": all."""
         for each in [name] if name else list(self._numbers):
             self._numbers.pop(each, None)
+        if name in ("", "blocked"):
+            self.have_blocked = False
         self._held_since.clear()
         self._note()
+
+    def forget_connections(self) -> None:
+        """All are over, and names may be used again."""
+        self._held_since.clear()
+        self._released.clear()
 
     def _note(self) -> None:
         self.are_on = bool(self._numbers)
@@ -89,6 +116,17 @@ class Mishaps:
     def loses_after(self, event: TraceEvent) -> bool:
         """Is the connection lost once this is processed?"""
         return event.name == "basic.publish" and self._is_time_for("lost-after-publishes")
+
+    def blocks(self, event: TraceEvent) -> bool:
+        """Does an alarm come just before this?"""
+        if event.name != "basic.publish" or not self._is_time_for("blocked"):
+            return False
+        self.have_blocked = True
+        return True
+
+    def cancels_behind(self, event: TraceEvent) -> bool:
+        """Is the consumer cancelled once it has got this?"""
+        return event.name == "basic.deliver" and self._is_time_for("cancelled")
 
     def loses_in(self, event: TraceEvent) -> bool:
         """Is it lost while this is sent?"""

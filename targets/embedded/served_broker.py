@@ -80,6 +80,11 @@ class ServedBroker(Broker):
         super().remove_consumer(consumer, requirement)
         consumer.queue.still_counted = 0
 
+    def cancel(self, consumer: Consumer) -> None:
+        """End it as when its queue goes: the client is told if it can take it."""
+        self.owe_notice(self.channels[consumer.channel], consumer.tag, "CANCEL-007", "CANCEL-008")
+        self.remove_consumer(consumer, "CANCEL-007")
+
     def forget_connection(self, name: str) -> None:
         """Drop what the model keeps of a connection that is over, also where the model broke down over its end."""
         for queue in self.queues.values():

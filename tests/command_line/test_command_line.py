@@ -705,7 +705,7 @@ def test_an_interrupted_run_leaves_a_trace_its_reports_and_a_clean_broker(
     assert (tmp_path / "o" / "report.html").exists()
     assert len(list(read_trace(trace))) > 5
     assert amqpspec("check", "o").code in (0, 4)
-    model = broker._responder._broker
+    model = broker.responder.own.broker
     deadline = time.monotonic() + patience(5)
     while model.queues and time.monotonic() < deadline:
         time.sleep(0.02)

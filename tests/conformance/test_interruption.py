@@ -121,7 +121,7 @@ def test_a_run_ends_though_the_exception_was_lost(tmp_path: Path, jobs: int) -> 
     with EmbeddedBroker() as broker, TraceWriter(tmp_path / "trace.jsonl") as trace, ended_by_signals():
         with pytest.raises(Terminated):
             Runner(TargetUnderTest(broker.address, description), trace, options, [listen]).run()
-        assert not broker._responder._broker.queues
+        assert not broker.responder.own.broker.queues
     finished = told[-1]
     assert isinstance(finished, RunFinished)
     assert finished.result.lost == "interrupted after 1 sequences"

@@ -183,7 +183,7 @@ def test_an_interruption_deletes_what_was_made(tmp_path: Path) -> None:
                 (made,) = workers.made([Round(number, 9) for number in range(4)])
                 for _ in workers.carried_out(sequence for each in made for sequence, _ in each):
                     raise KeyboardInterrupt
-        assert not broker._responder._broker.queues
+        assert not broker.responder.own.broker.queues
     assert multiprocessing.active_children() == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -192,6 +193,60 @@ class TestWhatIsInIt:
         assert len(broker.published("")) == 1
 
 
+class TestItsOwnMessages:
+    def test_they_are_as_those_of_clients(self, broker: EmbeddedBroker) -> None:
+        with channel_of(broker) as channel:
+            channel.queue_declare("q")
+            channel.queue_bind("q", "amq.topic", "a.*")
+            broker.publish("amq.topic", "a.b", "text", delivery_mode=2, headers={"n": 1})
+            method, properties, body = channel.basic_get("q")
+            assert (body, method.exchange, method.routing_key) == (b"text", "amq.topic", "a.b")
+            assert (properties.delivery_mode, properties.headers) == (2, {"n": 1})
+            assert broker.published("amq.topic")[0].queues == ("q",)
+            assert len(broker.connections()) == 1
+
+    def test_a_consumer_gets_them_during_an_alarm(self, broker: EmbeddedBroker) -> None:
+        with channel_of(broker) as channel:
+            channel.queue_declare("q")
+            seen: list[bytes] = []
+            channel.basic_consume("q", lambda c, m, p, body: seen.append(body), auto_ack=True)
+            broker.block()
+            broker.publish("", "q", b"m")
+            until(channel.connection, lambda: seen)
+            channel.basic_publish("", "q", b"blocked")
+            assert len(broker.published("")) == 1  # the alarm is still there
+            broker.wait_until_empty("q")
+            broker.unblock()  # a blocked client cannot even close
+
+    def test_in_a_virtual_host(self, broker: EmbeddedBroker) -> None:
+        broker.add_virtual_host("other")
+        connection = connected(broker.url_for(vhost="other"))
+        connection.channel().queue_declare("q")
+        broker.publish("", "q", b"m", vhost="other")
+        assert len(broker.messages("q", "other")) == 1
+        with pytest.raises(TimeoutError, match=r"after 0\.01 s"):
+            broker.wait_until_empty("q", 0.01, vhost="other")
+        with pytest.raises(KeyError):
+            broker.publish("", "q", b"m", vhost="nowhere")
+        connection.close()
+
+    @pytest.mark.parametrize(
+        "exchange, key, properties, told",
+        [
+            ("", "q", {}, "NO_ROUTE: exchange '', routing key 'q'"),
+            ("nowhere", "", {}, "NOT_FOUND - no exchange 'nowhere' in vhost '/'"),
+            ("", "q", {"delivery_mod": 2}, "no client can publish this: content has no property delivery_mod"),
+            ("", "q", {"headers": {"n": object()}}, "no client can publish this: property headers: "),
+        ],
+    )
+    def test_what_cannot_be_is_told(
+        self, broker: EmbeddedBroker, exchange: str, key: str, properties: dict[str, Any], told: str
+    ) -> None:
+        with pytest.raises(ValueError, match=told):
+            broker.publish(exchange, key, b"m", **properties)
+        assert broker.failures == ()
+
+
 class TestRestart:
     def fill(self, channel: BlockingChannel) -> None:
         channel.confirm_delivery()
@@ -245,6 +300,31 @@ class TestRestart:
         broker.start()  # it serves already
         connected(broker.url).close()
 
+    @pytest.mark.parametrize("kill", [False, True])
+    def test_in_the_middle_of_publishes(self, broker: EmbeddedBroker, kill: bool) -> None:
+        """What was confirmed is there; of the last one nobody knows."""
+        confirmed: list[bytes] = []
+
+        def publish() -> None:
+            channel = connected(broker.url).channel()
+            channel.queue_declare("q", durable=True)
+            channel.confirm_delivery()
+            with suppress(AMQPError):
+                while True:
+                    body = b"%d" % len(confirmed)
+                    channel.basic_publish("", "q", body, PERSISTENT)
+                    confirmed.append(body)
+
+        publisher = threading.Thread(target=publish, daemon=True)
+        publisher.start()
+        broker.wait_until(lambda: len(confirmed) >= 3)
+        broker.stop(kill)
+        publisher.join(SOON)
+        assert not publisher.is_alive()
+        broker.start()
+        bodies = [each.body for each in broker.messages("q")]
+        assert bodies[: len(confirmed)] == confirmed and len(bodies) <= len(confirmed) + 1
+
     def test_users_and_permissions_survive(self, broker: EmbeddedBroker) -> None:
         broker.add_virtual_host("v")
         broker.add_user("other", "secret", vhost="v")
@@ -282,11 +362,15 @@ class TestOperator:
     @pytest.mark.parametrize("abruptly", [False, True])
     def test_connections_of_a_name_are_closed(self, broker: EmbeddedBroker, abruptly: bool) -> None:
         one, other = connected(broker.url, "one"), connected(broker.url, "other")
+        assert [(each.name, each.user, each.virtual_host) for each in broker.connections()] == [
+            ("one", "guest", "/"), ("other", "guest", "/"),
+        ]  # fmt: skip
         assert broker.close_connections("nobody") == 0
         assert broker.close_connections("one", abruptly=abruptly) == 1
         with pytest.raises(StreamLostError if abruptly else ConnectionClosedByBroker):
             end_of(one)
         other.channel()
+        assert [(each.name, each.channels, each.blocked) for each in broker.connections()] == [("other", 1, False)]
         assert broker.close_connections() == 1
 
     def test_permissions(self, broker: EmbeddedBroker) -> None:
@@ -304,18 +388,6 @@ class TestOperator:
         with pytest.raises(ConnectionClosedByBroker):
             end_of(connection)
 
-    def test_virtual_hosts(self, broker: EmbeddedBroker) -> None:
-        with pytest.raises((ProbableAccessDeniedError, ConnectionClosedByBroker)):
-            connected(broker.url_for(vhost="tests"))
-        broker.add_virtual_host("tests")
-        connection = connected(broker.url_for(vhost="tests"))
-        connection.channel().queue_declare("of-tests")
-        assert broker.queues()["of-tests"].virtual_host == "tests"
-        broker.delete_virtual_host("tests")
-        with pytest.raises(ConnectionClosedByBroker):
-            end_of(connection)
-        assert broker.queues() == {}
-
     def test_cancelled_consumers(self, broker: EmbeddedBroker) -> None:
         with channel_of(broker) as channel:
             cancelled: list[str] = []
@@ -327,6 +399,143 @@ class TestOperator:
             until(channel.connection, lambda: cancelled)
             assert cancelled == ["of-one"] and broker.queues()["one"].consumers == ()
             assert broker.queues()["two"].consumers == ("of-two",)
+
+
+class TestVirtualHosts:
+    def test_they_come_and_go(self, broker: EmbeddedBroker) -> None:
+        with pytest.raises((ProbableAccessDeniedError, ConnectionClosedByBroker)):
+            connected(broker.url_for(vhost="tests"))
+        broker.add_virtual_host("tests")
+        assert broker.queues("tests") == {}
+        connection = connected(broker.url_for(vhost="tests"))
+        channel = connection.channel()
+        channel.queue_declare("q")
+        channel.exchange_declare("e")
+        assert broker.queues("tests")["q"].virtual_host == "tests" and broker.queues() == {}
+        broker.delete_virtual_host("tests")
+        with pytest.raises(ConnectionClosedByBroker):
+            end_of(connection)
+        with pytest.raises(KeyError, match="no virtual host 'tests'; there are: /"):
+            broker.queues("tests")
+        broker.add_virtual_host("tests")
+        assert broker.queues("tests") == {} and broker.published("e", "tests") == []
+        connection = connected(broker.url_for(vhost="tests"))
+        with pytest.raises(ChannelClosedByBroker, match="no exchange 'e' in vhost 'tests'"):
+            connection.channel().exchange_declare("e", passive=True)
+        connection.close()
+
+    @pytest.fixture
+    def pair(self, broker: EmbeddedBroker) -> tuple[BlockingChannel, BlockingChannel]:
+        """A channel in the broker's own, and one in another."""
+        broker.add_virtual_host("other")
+        return connected(broker.url).channel(), connected(broker.url_for(vhost="other")).channel()
+
+    def test_names_are_those_of_one(
+        self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel]
+    ) -> None:
+        for channel, kind, arguments in zip(pair, ("topic", "fanout"), ({}, {"x-max-length": 2}), strict=True):
+            channel.exchange_declare("e", kind)
+            channel.queue_declare("q", arguments=arguments)
+            channel.queue_bind("q", "e", "a.*")
+            channel.confirm_delivery()
+        own, other = pair
+        for key in ("a.b", "b"):
+            own.basic_publish("e", key, b"own-" + key.encode())
+        for number in range(3):
+            other.basic_publish("e", "", b"other-%d" % number)
+        assert [each.body for each in broker.messages("q")] == [b"own-a.b"]
+        assert [each.body for each in broker.messages("q", "other")] == [b"other-1", b"other-2"]
+        assert [each.body for each in broker.published("e")] == [b"own-a.b", b"own-b"]
+        assert len(broker.published("e", "other")) == 3
+        assert broker.describe().splitlines() == [
+            "virtual host /:", "q (classic): 1 ready, 0 unacknowledged", "    own-a.b",
+            "virtual host other:", "q (classic): 2 ready, 0 unacknowledged", "    other-1", "    other-2",
+        ]  # fmt: skip
+        own.queue_delete("q")
+        assert list(broker.queues("other")) == ["q"]
+        assert other.basic_get("q")[2] == b"other-1"
+
+    def test_consumers_are_cancelled_in_one(
+        self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel]
+    ) -> None:
+        for channel in pair:
+            channel.queue_declare("q")
+            channel.basic_consume("q", lambda *_: None, consumer_tag="t")
+        assert broker.cancel_consumers(vhost="other") == 1
+        assert (broker.queues()["q"].consumers, broker.queues("other")["q"].consumers) == (("t",), ())
+
+    @pytest.mark.parametrize("kill", [False, True])
+    def test_all_survive_a_restart(
+        self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel], kill: bool
+    ) -> None:
+        for channel, body in zip(pair, (b"own", b"other"), strict=True):
+            channel.queue_declare("q", durable=True)
+            channel.confirm_delivery()
+            channel.basic_publish("", "q", body, PERSISTENT)
+        broker.restart(kill)
+        for vhost, body in ((None, b"own"), ("other", b"other")):
+            connection = connected(broker.url_for(vhost=vhost))
+            assert connection.channel().basic_get("q")[2] == body
+            connection.close()
+
+    def test_who_may_what_is_said_for_each(
+        self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel]
+    ) -> None:
+        broker.add_user("me", "secret", vhost="other")
+        with pytest.raises((ProbableAccessDeniedError, ConnectionClosedByBroker)):
+            connected(broker.url_for("me"))
+        broker.set_permissions("me", read=".*")
+        with pytest.raises(ChannelClosedByBroker, match="ACCESS_REFUSED"):
+            connected(broker.url_for("me")).channel().queue_declare("q")
+        connection = connected(broker.url_for("me", "other"))
+        connection.channel().queue_declare("q")
+        broker.delete_user("me")
+        with pytest.raises(ConnectionClosedByBroker):
+            end_of(connection)
+
+    def test_an_alarm_is_for_all(self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel]) -> None:
+        broker.block()
+        broker.add_virtual_host("later")
+        later = connected(broker.url_for(vhost="later")).channel()
+        for channel in (*pair, later):
+            channel.basic_publish("", "q", b"m")
+        hosts = (None, "other", "later")
+        assert [broker.published("", vhost) for vhost in hosts] == [[], [], []]
+        broker.unblock()
+        assert [len(broker.published("", vhost)) for vhost in hosts] == [1, 1, 1]
+
+    def test_time_passes_in_all(self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel]) -> None:
+        for channel in pair:
+            channel.queue_declare("q", arguments={"x-expires": 60_000})
+        broker.advance(minutes=2)
+        assert broker.queues() == broker.queues("other") == {}
+
+    def test_a_reset_leaves_one(self, broker: EmbeddedBroker, pair: tuple[BlockingChannel, BlockingChannel]) -> None:
+        broker.reset()
+        with pytest.raises(KeyError):
+            broker.queues("other")
+
+    def test_the_brokers_own_is_meant_if_none_is_given(self) -> None:
+        with EmbeddedBroker(vhost="shop") as broker:
+            broker.add_user("reader", "secret", configure="", write="")
+            connection = connected(broker.url_for("reader"))
+            with pytest.raises(ChannelClosedByBroker, match="ACCESS_REFUSED"):
+                connection.channel().queue_declare("q")
+            connection.close()
+            with pytest.raises(KeyError, match="no virtual host '/'"):
+                broker.add_user("other", "secret", vhost="/")
+            with pytest.raises(KeyError, match="nobody added the user 'guest'"):
+                broker.set_permissions("guest")
+
+    def test_names_of_connections_are_used_again(self, broker: EmbeddedBroker) -> None:
+        """Inside, connections are counted anew after a restart."""
+        broker.add_virtual_host("other")
+        connected(broker.url_for(vhost="other"))
+        broker.restart(kill=True)
+        connection = connected(broker.url)
+        connection.channel().queue_declare("q")
+        assert list(broker.queues()) == ["q"]
+        connection.close()
 
 
 class TestClock:
@@ -394,6 +603,20 @@ class TestClock:
         broker.advance(hours=1)
         connection.channel().queue_declare("q")
         connection.close()
+
+    def test_heartbeats_go_by_it_if_that_is_asked_for(self, broker: EmbeddedBroker) -> None:
+        """The client has been silent for so long, as far as the broker can tell."""
+        with channel_of(broker) as own:
+            own.queue_declare("q")
+            own.basic_publish("", "q", b"m")
+        connection = connected(broker.url, heartbeat=60)
+        connection.channel().basic_get("q")
+        broker.advance(minutes=2, heartbeats=True)
+        assert broker.messages("q")[0].holder is not None  # it may be late by one interval and a half
+        broker.advance(minutes=1, heartbeats=True)
+        assert broker.messages("q")[0].holder is None and broker.messages("q")[0].redelivered
+        with pytest.raises(StreamLostError):
+            end_of(connection)
 
     def test_it_goes_forward_only(self, broker: EmbeddedBroker) -> None:
         with pytest.raises(ValueError, match="forward"):

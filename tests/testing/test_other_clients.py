@@ -9,7 +9,6 @@ import aio_pika
 import aiormq.exceptions
 import kombu
 import pytest
-from aio_pika.exceptions import DeliveryError
 from amqp.exceptions import ConnectionForced
 
 from amqpspec.testing import EmbeddedBroker
@@ -24,18 +23,6 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 
 class TestAioPika:
-    def test_a_refused_publish(self, broker: EmbeddedBroker) -> None:
-        async def publish() -> None:
-            async with await aio_pika.connect(broker.url) as connection:
-                channel = await connection.channel()
-                await channel.declare_queue("q")
-                broker.fault("publish-refused", 1)
-                with pytest.raises(DeliveryError):
-                    await channel.default_exchange.publish(aio_pika.Message(b"m"), "q")
-
-        asyncio.run(publish())
-        assert broker.messages("q") == []
-
     @pytest.mark.parametrize("kill", [False, True])
     def test_a_robust_connection_consumes_again_after_a_restart(self, broker: EmbeddedBroker, kill: bool) -> None:
         async def consume() -> list[tuple[bytes, bool]]:
@@ -56,6 +43,25 @@ class TestAioPika:
                 return [first, await asyncio.wait_for(taken.get(), 10)]
 
         assert asyncio.run(consume()) == [(b"m", False), (b"m", True)]
+
+    def test_a_robust_connection_consumes_again_after_a_cancel(self, broker: EmbeddedBroker) -> None:
+        async def consume() -> list[bytes]:
+            taken: asyncio.Queue[bytes] = asyncio.Queue()
+
+            async def take(message: aio_pika.abc.AbstractIncomingMessage) -> None:
+                await message.ack()
+                await taken.put(message.body)
+
+            async with await aio_pika.connect_robust(broker.url) as connection:
+                channel = await connection.channel()
+                queue = await channel.declare_queue("q")
+                await queue.consume(take)
+                assert broker.cancel_consumers("q") == 1
+                for body in (b"one", b"two"):
+                    await channel.default_exchange.publish(aio_pika.Message(body), "q")
+                return [await asyncio.wait_for(taken.get(), 10) for _ in range(2)]
+
+        assert asyncio.run(consume()) == [b"one", b"two"]
 
     def test_connections_have_their_names(self, broker: EmbeddedBroker) -> None:
         async def close() -> int:

@@ -17,14 +17,20 @@ PROGRAMS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def test_there_are_programs() -> None:
-    assert len(PROGRAMS) == 7 == PAGE.count("```") / 2
+    assert len(PROGRAMS) == 10 == PAGE.count("```") / 2
 
 
-def test_each_program_passes(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("spread", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_each_program_passes(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, spread: tuple[str, ...]
+) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
     pytester.makepyfile(**{f"test_program_{number}": program for number, program in enumerate(PROGRAMS)})
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "amqpspec.pytest_plugin")
-    result.assert_outcomes(passed=len(re.findall(r"^def test_", "".join(PROGRAMS), re.MULTILINE)))
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "amqpspec.pytest_plugin", *spread)
+    several = sum(int(times) - 1 for times in re.findall(r"parametrize\(.*range\((\d+)\)", PAGE))
+    tests = re.findall(r"^(?:async )?def test_", "".join(PROGRAMS), re.MULTILINE)
+    result.assert_outcomes(passed=len(tests) + several)
 
 
 def test_all_faults_are_listed() -> None:

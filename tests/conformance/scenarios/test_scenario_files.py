@@ -173,7 +173,7 @@ def run_all(dialect: str, directory: Path) -> Run:
         # the last ones change what others go by
         scenarios = sorted(selected([], dialect), key=lambda each: each.alone)
         outcomes = {sequence_name(each): (each, carry_out(each, _tries(each))) for each in scenarios}
-        model = broker._responder._broker
+        model = broker.responder.own.broker
         exchanges = [name for name in model.exchanges if name and not name.startswith("amq.")]
         return Run(outcomes, [*model.queues, *exchanges])
 

@@ -49,7 +49,7 @@ def trace(tmp_path: Path) -> Iterator[TraceWriter]:
 
 
 def model_of(broker: EmbeddedBroker) -> ServedBroker:
-    return broker._responder._broker
+    return broker.responder.own.broker
 
 
 def send(session: Session, *lines: str) -> None:

@@ -110,7 +110,7 @@ def test_names_of_two_sessions_do_not_meet(trace: TraceWriter, tmp_path: Path) -
 
 
 def left(target: EmbeddedBroker) -> list[str]:
-    model = target._responder._broker
+    model = target.responder.own.broker
     return [*model.queues, *(name for name in model.exchanges if name and not name.startswith("amq."))]
 
 

@@ -478,7 +478,7 @@ class TestManyClients:
                 client.expect("connection.close-ok")
                 client.socket.close()
             other.call("basic.qos", "basic.qos-ok")
-        served = broker._responder._broker
+        served = broker.responder.own.broker
         assert len(served.connections) <= 41
         while len(served.connections) > 1:
             other.call("basic.qos", "basic.qos-ok")
@@ -605,7 +605,7 @@ class TestItsOwnLife:
                 gone.opened()
                 gone.call("queue.declare", "queue.declare-ok", queue="q")
                 gone.call("basic.consume", "basic.consume-ok", queue="q", consumer_tag="t")
-                take = broker._responder.take
+                take = broker.responder.own.take
                 ended = threading.Event()
 
                 def broken(event: TraceEvent) -> None:
@@ -614,7 +614,7 @@ class TestItsOwnLife:
                         raise KeyError("planted")
                     take(event)
 
-                monkeypatch.setattr(broker._responder, "take", broken)
+                monkeypatch.setattr(broker.responder.own, "take", broken)
             assert ended.wait(PATIENCE)
             with RawClient(broker.address) as client:
                 client.opened()
@@ -628,7 +628,7 @@ class TestItsOwnLife:
             RawClient(broker.address) as client,
         ):
             client.opened()
-            served = broker._responder._broker
+            served = broker.responder.own.broker
             served.owe(served.channel("client-1", 1), "queue.declare-ok", {"queue": "x" * 256}, "QUEUE-001")
             client.send("basic.qos", 1)
             assert client.expect("connection.close").arguments["reply_code"] == 541
