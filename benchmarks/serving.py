@@ -26,7 +26,7 @@ _PURGE_OK, _DECLARE_OK, _SELECT_OK, _QOS_OK, _CONSUME_OK = (50, 31), (50, 11), (
 _IN_FLIGHT = 100
 #: Looks at the memory.
 _LOOKS = 10
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PAGE, _TICK = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 
 _Workload = Callable[[Address, float], float]
 
@@ -34,6 +34,7 @@ _Workload = Callable[[Address, float], float]
 def run(targets: Sequence[str], repetitions: int, messages: int) -> ResultTable:
     """The rates of each target, in turns, and the memory of the embedded broker while so many messages go through."""
     rates: dict[tuple[str, str], list[float]] = {}
+    costs: dict[str, list[float]] = {}
     with ExitStack() as brokers:
         served = brokers.enter_context(_served())
         addresses = {
@@ -42,9 +43,16 @@ def run(targets: Sequence[str], repetitions: int, messages: int) -> ResultTable:
         for _ in range(repetitions):
             for name, workload in WORKLOADS.items():
                 for target, address in addresses.items():
-                    rates.setdefault((target, name), []).append(workload(address, _SECONDS))
+                    spent = _processor_time(served[1])
+                    rate = workload(address, _SECONDS)
+                    rates.setdefault((target, name), []).append(rate)
+                    if target == "embedded":
+                        spent = _processor_time(served[1]) - spent
+                        costs.setdefault(name, []).append(spent / (rate * _SECONDS) * 1e6)
         memory = _memory_over(served, messages) if messages else []
     rows = [(target, *(spread(rates[target, name]) for name in WORKLOADS)) for target in addresses]
+    if costs:
+        rows.append(("embedded, µs of processor time a message", *(spread(costs[name]) for name in WORKLOADS)))
     notes = [
         f"Messages a second, of {len(_BODY.body)} octets, transient, through a classic queue; each broker in a process "
         f"of its own, a client that costs little (`plain_client.py`), {repetitions} times {_SECONDS:g} s each, in "
@@ -56,7 +64,8 @@ def run(targets: Sequence[str], repetitions: int, messages: int) -> ResultTable:
             f"Resident memory of the embedded broker, MiB, before and while {messages:,} messages are published, "
             f"confirmed, delivered and acknowledged: {told}."
         )
-    return ResultTable("Serving: the embedded broker beside RabbitMQ", ("target", *WORKLOADS), tuple(rows), tuple(notes))
+    title = "Serving: the embedded broker beside RabbitMQ"
+    return ResultTable(title, ("target", *WORKLOADS), tuple(rows), tuple(notes))
 
 
 # -------------------------------------------------------------------------------------------- workloads
@@ -99,11 +108,10 @@ def _unconfirmed(address: Address, seconds: float) -> float:
 def _through(address: Address, seconds: float) -> float:
     """Messages in a second that are published, confirmed, delivered and acknowledged."""
     began = time.perf_counter()
-    passed = 0
     for passed in _passed(address):
         if time.perf_counter() > began + seconds:
-            break
-    return passed / (time.perf_counter() - began)
+            return passed / (time.perf_counter() - began)
+    raise Invalid("no message came")
 
 
 def _passed(address: Address) -> Iterator[int]:
@@ -164,6 +172,12 @@ def _memory_over(served: tuple[Address, int], messages: int) -> list[float]:
         if passed >= messages:
             return looks
     return looks
+
+
+def _processor_time(pid: int) -> float:
+    """Seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICK
 
 
 def _resident(pid: int) -> float:

@@ -4,6 +4,8 @@ Without `--all` pytest runs the quick tier: what takes long or needs a broker, D
 lines say what that is. Where files or folders are named, all tests of them are run. A few tests that failed beside
 others are run once more alone, as many of them go by the clock: the last lines say which passed only then. Types are
 checked beside the tests, as the first of these leave a processor free.
+
+`python -m tests --clients` runs the suites of client libraries on the embedded broker, and nothing else (`clients.py`).
 """
 
 from __future__ import annotations
@@ -32,6 +34,10 @@ _SLOWEST = ("--durations", "15", "--durations-min", "20")
 
 def main(arguments: list[str]) -> int:
     """Runs each check, also after one failed. Exit code: that of the first which failed, 0 if none did."""
+    if "--clients" in arguments:
+        from tests.clients import main as run_clients
+
+        return run_clients()
     others = [argument for argument in arguments if argument != "--all"]
     is_quick = len(others) == len(arguments) and not any(map(_is_place, others))
     statuses = {"ruff": _run(["ruff", "check", "."])}

@@ -13,7 +13,6 @@ pytest has the fixtures `amqp_broker` (a fresh one for each test), `amqp_url` (i
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,22 +25,22 @@ if TYPE_CHECKING:
     from amqpspec.testing.views import Published as Published
     from amqpspec.testing.views import QueueInfo as QueueInfo
 
-#: Where each name is defined. They are imported when they are asked for: who only collects tests loads no broker.
-_DEFINED_IN = {
-    "ConnectionInfo": "amqpspec.testing.views",
-    "FAULTS": "amqpspec.testing.broker",
-    "EmbeddedBroker": "amqpspec.testing.broker",
-    "EmbeddedBrokerFailure": "amqpspec.targets.brokers.embedded_broker",
-    "Holder": "amqpspec.testing.views",
-    "MessageInfo": "amqpspec.testing.views",
-    "Published": "amqpspec.testing.views",
-    "QueueInfo": "amqpspec.testing.views",
-}
-
-__all__ = sorted(_DEFINED_IN)
+__all__ = [
+    "FAULTS",
+    "ConnectionInfo",
+    "EmbeddedBroker",
+    "EmbeddedBrokerFailure",
+    "Holder",
+    "MessageInfo",
+    "Published",
+    "QueueInfo",
+]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _DEFINED_IN:
+    """They are imported when one is asked for: who only collects tests loads no broker."""
+    if name not in __all__:
         raise AttributeError(f"module 'amqpspec.testing' has no attribute {name!r}")
-    return getattr(import_module(_DEFINED_IN[name]), name)
+    from amqpspec.testing import broker, views
+
+    return getattr(views if hasattr(views, name) else broker, name)

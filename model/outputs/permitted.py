@@ -5,7 +5,7 @@ Every frame given here is accepted by `model.outputs.observation.observe` in the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
@@ -22,17 +22,23 @@ from amqpspec.model.protocol.methods import Content, Method, Table, TraceEvent, 
 from amqpspec.model.protocol.patterns import choose
 
 
-def permitted(broker: Broker) -> Iterator[TraceEvent]:
+def _nobody(connection: str) -> bool:
+    return False
+
+
+def permitted(broker: Broker, hears_later: Callable[[str], bool] = _nobody) -> Iterator[TraceEvent]:
     """Frames that the broker may send next, those that a simple broker would send first coming first.
 
     Replies in the order of their lanes, a confirm of each open publish, and for each queue its next message to each
-    consumer that may have it. The state must not change while this is iterated.
+    consumer that may have it. The state must not change while this is iterated. Connections that `hears_later` are not
+    told yet of what queues have taken or refused, though it is permitted.
     """
     for key in broker.debtors:
         channel = broker.channels.get(key)
         if channel is not None:
             yield from _replies(broker, channel)
-            yield from _confirms(channel)
+            if channel.unconfirmed:
+                yield from _unroutable(channel) if hears_later(key[0]) else _confirms(channel)
         elif (connection := broker.connections.get(key[0])) is not None and connection.owed:
             yield _concrete(connection.name, 0, connection.owed[0])
     for queue in broker.deliverable:
@@ -75,11 +81,23 @@ def _get_reply(broker: Broker, channel: Channel, pending: PendingGet) -> Method:
     return Method(channel.connection, channel.number, "basic.get-ok", arguments, sent=False, content=content)
 
 
+def _unroutable(channel: Channel) -> Iterator[TraceEvent]:
+    """Confirms of what no queue has to take."""
+    returning = _returning(channel)
+    for number, copies in channel.unconfirmed.items():
+        if not copies and number not in returning:
+            yield _confirm(channel, number, multiple=False)
+
+
+def _returning(channel: Channel) -> set[int]:
+    return {owed.publish for owed in channel.owed if isinstance(owed, Expected)}
+
+
 def _confirms(channel: Channel) -> Iterator[TraceEvent]:
     """First what no queue has to take; then, as rabbit_channel:coalesce_and_send does it, what lies below everything
     else that is open in one frame, and the rest one by one.
     """
-    returning = {owed.publish for owed in channel.owed if isinstance(owed, Expected)}
+    returning = _returning(channel)
     ready = [number for number in channel.unconfirmed if number not in returning]
     refused = [number for number in ready if refusal_of(channel.unconfirmed[number])]
     taken = [number for number in ready if channel.unconfirmed[number] and number not in refused]

@@ -141,10 +141,8 @@ class Responder:
         if self._broker.quiet:
             return None
         self._due = None
-        for event in permitted(self._broker):
+        for event in permitted(self._broker, busy):
             if event.name == "basic.deliver" and congested(event.connection):
-                continue
-            if event.name == "basic.ack" and busy(event.connection) and self._is_taken(event):
                 continue
             if held(event):
                 continue
@@ -169,11 +167,6 @@ class Responder:
         if fault is not None and fault.output_hook is not None and event.name in fault.methods:
             return list(fault.output_hook(self._broker, event))
         return (event,)
-
-    def _is_taken(self, confirm: TraceEvent) -> bool:
-        """Is it the confirm of a publish that some queue has taken?"""
-        channel = self._broker.channel(confirm.connection, confirm.channel)
-        return bool(channel.unconfirmed[confirm.arguments["delivery_tag"]])
 
     def is_foreign(self, connection: str) -> bool:
         """Does the client want another protocol, which the dialect's broker would speak?"""

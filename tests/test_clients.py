@@ -1,0 +1,97 @@
+"""`python -m tests --clients`: what is told of a client's suite, shown by a small one that is not downloaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import clients
+from tests.clients import NOT_TO_BE_HAD, OTHERWISE, RIGHT, SUITES, ClientSuite, NotToBeHad, differences, run
+
+_PROGRAM = """
+import os
+import pika
+import pytest
+
+def connected():
+    place = os.environ["RABBITMQ_HOST"], int(os.environ["RABBITMQ_5672_TCP"])
+    return pika.BlockingConnection(pika.ConnectionParameters(*place))
+
+class test_queues:
+    def test_declared(self):
+        with connected() as connection:
+            assert connection.channel().queue_declare("").method.message_count == 0
+
+    @pytest.mark.parametrize("way", ["plain", "tls"])
+    def test_ways(self, way):
+        assert way == "plain"
+
+def test_skipped():
+    pytest.skip("not today")
+"""
+_NAME = "test_small.test_queues"
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    (tmp_path / "test_small.py").write_text(_PROGRAM, encoding="utf-8")
+    return tmp_path
+
+
+def small(**known: str) -> ClientSuite:
+    return ClientSuite("small", "1", ("test_small.py",), {f"*{key}]": why for key, why in known.items()})
+
+
+def test_it_is_run_on_the_embedded_broker(sources: Path) -> None:
+    results = run(small(), sources)
+    assert results == {
+        f"{_NAME}.test_declared": True,
+        f"{_NAME}.test_ways[plain]": True,
+        f"{_NAME}.test_ways[tls]": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("suite", "code", "said"),
+    [
+        (small(tls="no certificates"), RIGHT, ["small 1: 2 passed, 1 failed, 0 otherwise than known"]),
+        (small(), OTHERWISE, [f"  {_NAME}.test_ways[tls] fails"]),
+        (
+            small(tls="none", plain="old"),
+            OTHERWISE,
+            [f"  {_NAME}.test_ways[plain] passes, and is known to fail: old"],
+        ),
+    ],
+)
+def test_what_is_told(
+    suite: ClientSuite,
+    code: int,
+    said: list[str],
+    sources: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(clients, "SUITES", (suite,))
+    monkeypatch.setattr(clients, "downloaded", lambda suite, directory: sources)
+    assert clients.main() == code
+    assert set(said) <= set(capsys.readouterr().out.splitlines())
+
+
+def test_what_cannot_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(clients, "SUITES", (small(),))
+    monkeypatch.setattr(clients, "downloaded", lambda suite, directory: tmp_path)
+    assert clients.main() == NOT_TO_BE_HAD
+    assert "small 1: its tests cannot be run: " in capsys.readouterr().out
+    with pytest.raises(NotToBeHad):
+        run(small(), tmp_path)
+
+
+def test_a_pattern_that_no_test_has_is_told() -> None:
+    assert differences({"a": True}, {"b*": "why"}) == ["no test is named b*"]
+
+
+def test_each_suite_says_why() -> None:
+    assert all(why for suite in SUITES for why in suite.known.values())
