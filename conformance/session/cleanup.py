@@ -89,7 +89,8 @@ class Cleaner:
         then, each by itself. What is left where the broker is gone, nobody knows: nothing is given. A kind
         whose deletion it has never answered is not deleted any more.
         """
-        named = [each for each in dict.fromkeys(made) if each[1]]
+        # queues first: RabbitMQ 3.10 never deletes a stream whose exchange goes at the same moment (docs/findings.md)
+        named = sorted((each for each in dict.fromkeys(made) if each[1]), key=lambda each: each[0] != "queue")
         names = [each for each in named if patience is None or patience.deletes(each[0])]
         if patience is not None:
             time_limit = patience.generous(SHORT_TIME_LIMIT, TIME_LIMIT)
@@ -100,7 +101,8 @@ class Cleaner:
             if time.monotonic() > deadline:
                 left += names
                 break
-            some, names = names[:at_once], names[at_once:]
+            some = [each for each in names if each[0] == names[0][0]][:at_once]
+            names = names[len(some) :]
             try:
                 with self._connection(address, time_limit) as connection:
                     refused, unanswered = connection.delete(some, deadline)
