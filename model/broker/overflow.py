@@ -49,6 +49,7 @@ from amqpspec.model.broker.channels import Admission, Channel
 from amqpspec.model.broker.dispatch import contenders, rests
 from amqpspec.model.broker.limits import counted, own_limit_holds, shared_limit_holds
 from amqpspec.model.broker.queues import Consumer, Message, Queue
+from amqpspec.model.broker.time_to_live import over_in_front
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey
 
@@ -195,8 +196,9 @@ def tell_publishers(broker: BrokerState, queue: Queue) -> None:
         return
     if not has_length_limit(broker, queue):
         return
-    waiting, octets = waiting_in(broker, queue, handed_over(broker, queue))
-    if exceeded(queue, waiting, octets):
+    first = handed_over(broker, queue)
+    waiting, octets = waiting_in(broker, queue, first)
+    if exceeded(queue, *_waiting_alive(broker, queue, first)):
         told = Admission.TOLD_TO_REFUSE
     elif _is_below_soft_limit(queue, waiting, octets):
         told = Admission.TOLD_TO_GO_ON
@@ -205,6 +207,17 @@ def tell_publishers(broker: BrokerState, queue: Queue) -> None:
     for channel in broker.channels.values():
         if queue in channel.admissions and channel.admissions[queue].heard is not told.heard:
             channel.admissions[queue] = told
+
+
+def _waiting_alive(broker: BrokerState, queue: Queue, first: int) -> tuple[int, int]:
+    """As `waiting_in`, without what is removed before a quorum queue looks at its limits: it has expired. What a
+    channel gives back may be so (rabbit_fifo:checkout).
+    """
+    over = over_in_front(broker.dialect, queue, broker.now)
+    if not over:
+        return waiting_in(broker, queue, first)
+    alive = [message for message in queue.messages if message not in over][first:]
+    return len(alive), size(broker, queue, alive)
 
 
 def may_be_contrary(broker: BrokerState, channel: Channel) -> Iterator[Queue]:

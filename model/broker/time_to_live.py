@@ -85,6 +85,19 @@ def exposed(dialect: Dialect, queue: Queue, away: float) -> Iterator[Message]:
             return
 
 
+def over_in_front(dialect: Dialect, queue: Queue, moment: float) -> list[Message]:
+    """The messages that are certainly removed if the queue looks at its fronts at that moment."""
+    over: list[Message] = []
+    living: set[int] = set()
+    for index, message in enumerate(queue.messages):
+        row = row_of(dialect, queue, index)
+        if row not in living and is_due(message, moment):
+            over.append(message)
+        else:
+            living.add(row)
+    return over
+
+
 def looks_behind(queue: Queue, no_ack: bool) -> bool:
     """Does the queue look at what is next when basic.get has taken a message, before it counts?
 

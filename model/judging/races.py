@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
 from amqpspec.model.broker.overflow import has_length_limit
 from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.judging.windows import SERVICE, Part, Race, Scope, of_queues
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Method, TraceEvent
+from amqpspec.model.protocol.methods import ChannelKey, Method, TraceEvent
+from amqpspec.model.rules.basic.settlement import tags_meant
+from amqpspec.model.rules.extensions.dead_letter import letters_go_to, sender
 
 
 def _returns_race_limit(broker: Broker, event: TraceEvent | Teardown) -> Scope | None:
@@ -49,6 +52,31 @@ def _overtakes_publishes(broker: Broker, method: Method) -> Scope | None:
     return of_queues(broker, raced) if raced else None
 
 
+def _letters_race_limit(broker: Broker, method: Method) -> Scope | None:
+    """Dead letters of different queues come to a queue with a limit."""
+    senders: dict[Queue, set[ChannelKey | None]] = {}
+    for entry in _discarded(broker, method):
+        for queue in letters_go_to(broker, entry.queue, entry.message):
+            if has_length_limit(broker, queue):
+                under_way = {each.via for each in queue.unproven if each.deaths}
+                senders.setdefault(queue, under_way).add(sender(entry.queue))
+    raced = [queue for queue, found in senders.items() if len(found) > 1]
+    return of_queues(broker, raced) if raced else None
+
+
+def _discarded(broker: Broker, method: Method) -> list[Unacknowledged]:
+    """The deliveries that the input has dropped or dead-lettered."""
+    channel = broker.open_channel(method)
+    if channel is None or not channel.unacknowledged:
+        return []
+    if method.name != "tx.commit":
+        tags = [] if method.arguments.get("requeue") else tags_meant(channel, method)
+    else:
+        rulings = channel.transaction.rulings if channel.transaction is not None else []
+        tags = [tag for ruling, tags in rulings if ruling.outcome is Outcome.DISCARDED for tag in tags]
+    return [channel.unacknowledged[tag] for tag in tags if tag in channel.unacknowledged]
+
+
 RACES: tuple[Race, ...] = (
     Race(
         name="acknowledgements overtake publishes",
@@ -69,5 +97,15 @@ RACES: tuple[Race, ...] = (
         spoils=SERVICE | {Part.CONFIRM},
         kinds=("channel.close", "connection.close", "socket.abort", ChannelCrash, ConnectionTeardown),
         arms=_returns_race_limit,
+    ),
+    Race(
+        name="dead letters race a limit",
+        # rabbit_dead_letter:publish by each queue for itself (rabbit_amqqueue_process; rabbit_fifo_dlx: mod_call); seen
+        # of 3.10, 4.0 and 4.3: what a classic queue sends itself is there before what a quorum queue sends it
+        statement="dead letters of different queues come to a queue with a limit at one time: in which order these are"
+        " there, and what is dropped, is open",
+        spoils=SERVICE | {Part.CONFIRM},
+        kinds=("basic.nack", "basic.reject", "tx.commit"),
+        arms=_letters_race_limit,
     ),
 )

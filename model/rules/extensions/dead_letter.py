@@ -73,7 +73,7 @@ from amqpspec.model.broker.dead_letter_headers import (
 from amqpspec.model.broker.openness import open_queue
 from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
 from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue
-from amqpspec.model.broker.routing import route
+from amqpspec.model.broker.routing import Routes, route
 from amqpspec.model.promises.choices import CarriedFailures
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Content, Table
@@ -200,7 +200,7 @@ def _dead_letter(
             keys[0],
             0,
             reason=message.refused_by or CAUSES[reason],
-            via=(f"dead letters of {queue.name}", 0),
+            via=sender(queue),
             deaths=deaths,
             further_keys=keys[1:],
             hidden_keys=message.hidden_keys if key is None or not broker.dialect.deaths_in_headers else (),
@@ -223,15 +223,25 @@ def has_to_be_seen(broker: Broker, queue: Queue, message: Message) -> bool:
     Some streams take none, and quorum queues may find that it is too much, by their limit of octets; but what expires
     in a queue never comes to that one again (DLX-008).
     """
-    exchange = broker.exchanges.get(queue.arguments[EXCHANGE]) if EXCHANGE in queue.arguments else None
-    if exchange is None or queue.deleted:
-        return False
-    content, _ = recorded(broker.dialect, queue, message, REJECTED)
     return any(
         each.type is QueueType.STREAM or (each.type is QueueType.QUORUM and BYTES in each.arguments)
-        for each in _targets(broker, exchange, _keys(queue, message), content)
+        for each in letters_go_to(broker, queue, message)
         if each is not queue
     )
+
+
+def letters_go_to(broker: Broker, queue: Queue, message: Message) -> list[Queue]:
+    """The queues to which a dead letter of the message would go from the queue now."""
+    exchange = broker.exchanges.get(queue.arguments[EXCHANGE]) if EXCHANGE in queue.arguments else None
+    if exchange is None or queue.deleted or not broker.dialect.extensions:
+        return []
+    content, _ = recorded(broker.dialect, queue, message, REJECTED)
+    return list(_routes(broker, exchange, _keys(queue, message), content).queues)
+
+
+def sender(queue: Queue) -> ChannelKey:
+    """Who sends the queue's dead letters: like a channel, it keeps their order."""
+    return (f"dead letters of {queue.name}", 0)
 
 
 def _keys(queue: Queue, message: Message) -> tuple[str, ...]:
@@ -241,11 +251,15 @@ def _keys(queue: Queue, message: Message) -> tuple[str, ...]:
 
 
 def _targets(broker: Broker, exchange: Exchange, keys: tuple[str, ...], content: Content) -> list[Queue]:
-    headers: Table = content.properties["headers"]
-    routes = route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect, chooses=broker.is_punctual)
+    routes = _routes(broker, exchange, keys, content)
     for queue in routes.perhaps:
         open_queue(broker, queue, routes.open_by)
     return list(routes.queues)
+
+
+def _routes(broker: Broker, exchange: Exchange, keys: tuple[str, ...], content: Content) -> Routes:
+    headers: Table = content.properties["headers"]
+    return route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect, chooses=broker.is_punctual)
 
 
 def begin_anew(broker: Broker, queue: Queue, letter: Message) -> None:

@@ -34,3 +34,62 @@ def test_but_what_is_rejected_does_not(settlement: str) -> None:
 def test_nor_does_an_acknowledgement_that_comes_later() -> None:
     talk = limited("x-max-length=0").send("a.1 basic.publish q body=m2").rest().send("a.1 basic.ack 1")
     assert talk.deliver("a.1", 2, "m2").acceptor.verdict is Verdict.FAIL
+
+
+TO_D = 'x-dead-letter-exchange="" x-dead-letter-routing-key=d'
+#: instead of a command
+COUNT = "count"
+TOGETHER = ("a.1 basic.nack 2 multiple",)
+
+
+def count_in_d(talk: Conversation, number: int) -> Conversation:
+    talk.send("a.1 queue.declare d passive")
+    return talk.see("a.1", "queue.declare-ok", queue="d", message_count=number, consumer_count=0).rest()
+
+
+def after_letters(first: str, second: str, *refusals: str) -> Conversation:
+    """a.1 refuses two octets of the first queue and six of the second: the latter one of these is left in `d`, which
+    has room for seven.
+    """
+    talk = Conversation()
+    queues = {"d": "x-max-length-bytes=7", first: TO_D, second: TO_D}
+    for name, arguments in queues.items():
+        talk.send(f"a.1 queue.declare {name} {arguments}")
+        talk.see("a.1", "queue.declare-ok", queue=name, message_count=0, consumer_count=0)
+    for tag, (name, body) in enumerate(((first, "m1"), (second, "m2....")), start=1):
+        talk.send(f"a.1 basic.publish {name} body={body}").rest().send(f"a.1 basic.get {name}")
+        told = {"delivery_tag": tag, "redelivered": False, "exchange": "", "routing_key": name, "message_count": 0}
+        talk.see("a.1", "basic.get-ok", body, **told).rest()
+    for line in refusals:
+        if line == COUNT:
+            count_in_d(talk, 1)
+            continue
+        talk.send(line)
+        if line.startswith("a.1 tx"):
+            talk.see("a.1", line.removeprefix("a.1 ") + "-ok").rest()
+    return count_in_d(talk.rest(), 1).send("a.1 basic.publish d body=m3").rest()
+
+
+@pytest.mark.parametrize(
+    "refusals",
+    [
+        TOGETHER,
+        ("a.1 tx.select", "a.1 basic.reject 1", "a.1 basic.nack 2", "a.1 tx.commit"),
+        ("a.1 basic.nack 1 &", "a.1 basic.reject 2"),
+    ],
+)
+def test_dead_letters_of_two_queues_come_in_either_order(refusals: tuple[str, ...]) -> None:
+    assert count_in_d(after_letters("p", "q", *refusals), 1).acceptor.verdict is Verdict.PASS
+    talk = count_in_d(after_letters("p", "q", *refusals), 2)
+    assert talk.acceptor.failures == []
+    assert talk.acceptor.verdict is Verdict.INCONCLUSIVE
+    assert "dead letters of different queues" in str(talk.acceptor.why_undecided)
+
+
+def test_but_not_those_of_one_queue() -> None:
+    assert count_in_d(after_letters("q", "q", *TOGETHER), 2).acceptor.verdict is Verdict.FAIL
+
+
+def test_nor_what_the_second_sends_when_that_of_the_first_is_there() -> None:
+    talk = after_letters("p", "q", "a.1 basic.reject 1", COUNT, "a.1 basic.reject 2")
+    assert count_in_d(talk, 2).acceptor.verdict is Verdict.FAIL

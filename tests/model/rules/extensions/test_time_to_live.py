@@ -159,6 +159,22 @@ def test_what_comes_back_too_late_and_is_too_much_goes_by_what_its_queue_looks_a
     assert timed.acceptor.broker.queues["q"].gone[-1].reason == requirement
 
 
+@pytest.mark.parametrize("limit", ["x-max-length=1", "x-max-length-bytes=2"])
+@pytest.mark.parametrize(("properties", "back"), [(SECOND, 1), ("", 2)])
+def test_a_quorum_queue_has_channels_refuse_by_what_has_not_expired_when_it_comes_back(
+    limit: str, properties: str, back: int
+) -> None:
+    timed = Timed(properties, arguments=f"durable x-queue-type=quorum {limit} x-overflow=reject-publish")
+    got = {"delivery_tag": 1, "redelivered": False, "exchange": "", "routing_key": "q", "message_count": 0}
+    content = Content({"expiration": "1000"} if properties else {}, b"m1")
+    timed.send(1.1, "a.1 basic.get q")
+    timed.acceptor.received(Method("a", 1, "basic.get-ok", got, sent=False, time=1.11, content=content))
+    timed.send(1.2, "a.1 basic.publish q body=m2").count(1.3, 1)
+    timed.send(3.5, "a.1 basic.nack 1 requeue").count(3.6, back)
+    timed.send(3.7, "a.1 basic.publish q body=m3").count(3.8, 2)
+    assert timed.blamed == "", "m3 is taken beside m2 alone, and refused beside m1 and m2"
+
+
 def test_a_get_does_not_expire_what_came_after_it() -> None:
     """What expires behind the message that is got goes with it; nothing does of what crossed the get."""
     timed = Timed("", "expiration=0", "expiration=0")
