@@ -74,6 +74,7 @@ class QueueSteps(BrokerState):
             queue.dropping.clear()
         self.touched.clear()
         self.deleted_of_late.clear()
+        self.known_before_deletion.clear()
         for channel in self.channels.values():
             if channel.under_way or channel.admissions or channel.may_still_be_served or channel.lost:
                 channel.come_to_rest()
