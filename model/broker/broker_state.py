@@ -113,6 +113,9 @@ class BrokerState:
     #: queues that were deleted since the broker was at rest, and that no publish has missed yet, by name: channels may
     #: know them still (`model.judging.alternatives`)
     deleted_of_late: dict[str, QueueType] = doubt(factory=dict)
+    #: queues whose deletion was sent while other inputs were under way since the broker was at rest, by name: what was
+    #: published there before this position was known to have come
+    known_before_deletion: dict[str, int] = doubt(factory=dict)
     #: (channel, queue) pairs whose order towards each other only a round trip can settle
     touched: dict[tuple[ChannelKey, Queue], None] = apart(
         "barriers go by it; of what is permitted only `overflow.may_be_contrary` does", factory=dict

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from amqpspec.model.broker.broker_state import BrokerState
-from amqpspec.model.broker.queues import Consumer, Queue
+from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
 
 #: The credit of a quorum queue's consumer without limit (rabbit_fifo_client: UNLIMITED_PREFETCH_COUNT).
@@ -137,6 +137,17 @@ def was_on_its_way(queue: Queue, consumer: Consumer, stamp: int) -> bool:
     The frames of different channels come in any order: one that is being replaced is still seen to be served.
     """
     return consumer is queue.active.previous and stamp < queue.active.previous_may_hold_before
+
+
+def taker_before(queue: Queue, message: Message) -> Consumer | None:
+    """The previous active consumer, if it may have been handed the message unseen before it gave way.
+
+    One that acknowledges is seen to do so first, and holds the place until then.
+    """
+    previous = queue.active.previous
+    if previous is None or previous not in queue.consumers or not previous.no_ack:
+        return None
+    return previous if was_on_its_way(queue, previous, message.stamp) else None
 
 
 def stays_after_all(queue: Queue, consumer: Consumer) -> None:

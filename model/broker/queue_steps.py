@@ -33,7 +33,15 @@ from collections.abc import Iterator, Sequence
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.deadlines import NEVER
-from amqpspec.model.broker.dispatch import contenders, elect, highest, rests, service_is_unknown, was_on_its_way
+from amqpspec.model.broker.dispatch import (
+    contenders,
+    elect,
+    highest,
+    rests,
+    service_is_unknown,
+    taker_before,
+    was_on_its_way,
+)
 from amqpspec.model.broker.drops_in_doubt import forget_dropped, most_ready
 from amqpspec.model.broker.limits import own_limit_holds, shared_limit_holds, sharing
 from amqpspec.model.broker.limits_shown import shown_by_waiting
@@ -74,6 +82,7 @@ class QueueSteps(BrokerState):
             queue.dropping.clear()
         self.touched.clear()
         self.deleted_of_late.clear()
+        self.known_before_deletion.clear()
         for channel in self.channels.values():
             if channel.under_way or channel.admissions or channel.may_still_be_served or channel.lost:
                 channel.come_to_rest()
@@ -97,6 +106,11 @@ class QueueSteps(BrokerState):
             yield from (c for c in queue.consumers if self.has_room(c))
             return
         yield from highest(self.with_room(queue))
+        if queue.messages and queue.messages[0].passed_over_by:
+            # what another one was handed after it was read before it
+            before = taker_before(queue, queue.messages[0])
+            if before is not None and self.has_room(before):
+                yield before
 
     def with_room(self, queue: Queue) -> list[Consumer]:
         """The consumers that may be handed messages, whatever their priority: one after another, if there are many."""

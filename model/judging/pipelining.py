@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.queues import Arrival, Queue
 from amqpspec.model.protocol.methods import TraceEvent
 
 #: Methods whose replies the channel itself sends, in their order. Those to consume and cancel come from the queue.
@@ -31,6 +31,8 @@ def note_pipelined(broker: Broker, pending: Sequence[TraceEvent], event: TraceEv
         return
     if event.name in ("basic.cancel", "queue.delete"):
         broker.fired(*_crossings(broker, pending, event))
+    if event.name == "queue.delete":
+        _note_deletion(broker, event)
     if event.name == "basic.qos" and _deliveries_come(broker, pending, event):
         broker.fired("QOS-014")
     if event.name == "basic.consume" and _races_to_be_active(broker, pending, event):
@@ -61,6 +63,16 @@ def _crossings(broker: Broker, pending: Sequence[TraceEvent], event: TraceEvent)
     return found
 
 
+def _note_deletion(broker: Broker, delete: TraceEvent) -> None:
+    """What may yet come to the queue need not be counted, though it comes before the queue is gone."""
+    queue = _queue_of(broker, delete)
+    if queue is not None:
+        on_their_way = (each.position for each in queue.unproven if each.arrival is Arrival.PUBLISHED)
+        position = min(on_their_way, default=queue.next_position)
+        noted = broker.known_before_deletion
+        noted[queue.name] = min(position, noted.get(queue.name, position))
+
+
 def _races_to_be_active(broker: Broker, pending: Sequence[TraceEvent], event: TraceEvent) -> bool:
     """Is somebody else about to be the first consumer of the queue, which has a single active one?"""
     queue = _queue_of(broker, event)
@@ -84,10 +96,10 @@ def _deliveries_come(broker: Broker, pending: Sequence[TraceEvent], event: Trace
     return any(queue in broker.deliverable or queue.name in keys for queue in queues)
 
 
-def _queue_of(broker: Broker, consume: TraceEvent) -> Queue | None:
-    channel = broker.channels.get((consume.connection, consume.channel))
+def _queue_of(broker: Broker, event: TraceEvent) -> Queue | None:
+    channel = broker.channels.get((event.connection, event.channel))
     last = channel.last_queue if channel is not None else None
-    return broker.queues.get(consume.arguments.get("queue", "") or last or "")
+    return broker.queues.get(event.arguments.get("queue", "") or last or "")
 
 
 def _on_same_channel(one: TraceEvent, other: TraceEvent) -> bool:

@@ -37,7 +37,7 @@ from amqpspec.model.broker.dead_letter_headers import (
     is_first_here,
     is_likely,
 )
-from amqpspec.model.broker.dispatch import service_is_unknown
+from amqpspec.model.broker.dispatch import service_is_unknown, taker_before
 from amqpspec.model.broker.drops_in_doubt import undo_drop
 from amqpspec.model.broker.message_order import (
     is_broken_priority,
@@ -88,7 +88,7 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
         and not (_is_doubtful(m) or _is_doubtful(found))
         and not _may_be_anywhere(broker, m, found)
     ]
-    if key in found.passed_over_by or len(ahead) > _room(broker, queue, key):
+    if key in found.passed_over_by or len(ahead) > _room(broker, queue, key) + _taken_before(queue, key, ahead):
         if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
             return "DLX-009"
         return _order_requirement(broker, queue, place, ahead[0] if ahead else None)
@@ -146,6 +146,12 @@ def _room(broker: Broker, queue: Queue, apart_from: ChannelKey) -> float:
         if consumer.channel != apart_from:
             room += consumer.prefetch - consumer.outstanding if consumer.prefetch else float("inf")
     return room
+
+
+def _taken_before(queue: Queue, apart_from: ChannelKey, ahead: Iterable[Message]) -> int:
+    """How many of these the active consumer before may have been handed, if it is not on that channel."""
+    takers = (taker_before(queue, message) for message in ahead)
+    return sum(taker is not None and taker.channel != apart_from for taker in takers)
 
 
 def _order_requirement(broker: Broker, queue: Queue, place: int, skipped: Message | None) -> str:

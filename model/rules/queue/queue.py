@@ -302,7 +302,8 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
         _check_conditions(broker, channel, queue, method)
         low, high = broker.ready_range(queue)
         if queue.type is QueueType.QUORUM and not broker.is_punctual:
-            # it counts first, and hands messages out until it is deleted (rabbit_quorum_queue:delete)
+            # it counts first; until it is deleted it hands messages out and takes new ones (rabbit_quorum_queue:delete)
+            low = max(low - _come_meanwhile(broker, queue), 0)
             high += queue.handed_out
         if broker.dialect.text.deleted_may_count_unacknowledged:
             high += _unacknowledged(broker, queue)
@@ -324,6 +325,14 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
         # CANCEL-011: consumers on this channel are told after delete-ok, the others at any time from now on
         later = channel.key if effect is not None and not method.arguments.get("nowait") else None
         broker.delete_queue(queue, "QUEUE-024", told_later=later)
+
+
+def _come_meanwhile(broker: Broker, queue: Queue) -> int:
+    """How many of those that are there need not have come when the deletion was sent."""
+    known = broker.known_before_deletion.get(queue.name)
+    if known is None:
+        return 0
+    return sum(each.position >= known and each not in queue.unproven for each in queue.messages)
 
 
 def _unacknowledged(broker: Broker, queue: Queue) -> int:
