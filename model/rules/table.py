@@ -104,6 +104,7 @@ settlement.all_settled.taken_by(late_settlement.settle_behind)
 requeue.given_back.taken_by(message_expiry.look_at_returned)
 requeue.dropped_at_limit.taken_by(dead_letter.dead_letter_at_limit)
 
+dead_letter.letter_came.taken_by(message_expiry.expire_timeless_letters)
 tx.published.taken_by(message_expiry.expire_timeless)
 
 ending.unseen_is_back.taken_by(dead_letter.take_back_unseen)

@@ -70,9 +70,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
             shutil.copy("amqpspec-out/trace.jsonl", f"{folder}/trace.jsonl")
         write_pcap(Path("capture.pcap"), whole())
         write_pcapng(Path("capture.pcapng"), whole())
+        Path("broker.toml").write_text(_served_file(), encoding="utf-8")
         for source in ("capture.pcap", "amqpspec-out"):
             assert main(["pipeline", "import", "store", source, "--run", "one"]) == 0
         yield directory, f"amqp://guest:guest@127.0.0.1:{broker.address.port}/"
+
+
+def _served_file() -> str:
+    """The file that docs/serve.md shows, on a port that is free, and without certificates, which are not here."""
+    (shown,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "serve.md").read_text(encoding="utf-8"), re.DOTALL)
+    return re.sub(r"\[tls\].*?(?=\[users)", "", shown.replace("5999", "0"), flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("line", [line for _, line in SHOWN])

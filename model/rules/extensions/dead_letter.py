@@ -77,7 +77,11 @@ from amqpspec.model.broker.routing import Routes, route
 from amqpspec.model.promises.choices import CarriedFailures
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Content, Table
+from amqpspec.model.rules.common.steps import Step
 from amqpspec.model.rules.extensions.overflow import drop_excess, refuse, refuses
+
+#: A dead letter has come to the queue, which has given up what is too much.
+letter_came: Step[Broker, Queue] = Step()
 
 
 def discard_message(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, failed: bool) -> None:
@@ -128,6 +132,8 @@ def _put(broker: Broker, queue: Queue, letter: Message, holder: ChannelKey | Non
     else:
         broker.enqueue(queue, letter)
         keep_within_limits(broker, queue, letter, holder, chain=chain)
+        if not letter.sent_history:  # a history that a client sent may hide a cycle
+            letter_came(broker, queue)
 
 
 def take_back_unseen(broker: Broker, queue: Queue, message: Message, holder: ChannelKey) -> None:

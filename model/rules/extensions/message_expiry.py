@@ -151,15 +151,28 @@ def process_message_expiry(broker: Broker, event: MessageExpiry) -> None:
 
 def expire_timeless(broker: Broker, transaction: Transaction) -> None:
     """What has no time at all expires before the transaction goes on, if its queue has come to it (TTL-004)."""
-    if not transaction.expires_between:
-        return
-    for queue in list(broker.ageing):
-        while over := [
-            message
-            for message in exposed(broker.dialect, queue, handed_over(broker, queue))
-            if message.deadline is not None and not message.deadline.seconds and not _is_awaited(broker, queue)
-        ]:
-            _expire(broker, queue, over[0], by=NEVER)
+    if transaction.expires_between:
+        for queue in list(broker.ageing):
+            while (message := _timeless(broker, queue)) is not None:
+                _expire(broker, queue, message, by=NEVER)
+
+
+def expire_timeless_letters(broker: Broker, queue: Queue) -> None:
+    """A classic queue removes such a dead letter before the next one comes, and after it has looked at its limits
+    (rabbit_amqqueue_process:deliver_or_enqueue).
+    """
+    while queue.type is QueueType.CLASSIC and (message := _timeless(broker, queue)) is not None:
+        if has_to_be_seen(broker, queue, message) and not broker.is_punctual:
+            return
+        _expire(broker, queue, message, by=NEVER)
+
+
+def _timeless(broker: Broker, queue: Queue) -> Message | None:
+    """The next message that has no time at all, and that nobody is handed first."""
+    for message in exposed(broker.dialect, queue, handed_over(broker, queue)):
+        if message.deadline is not None and not message.deadline.seconds and not _is_awaited(broker, queue):
+            return message
+    return None
 
 
 def messages_are_at_rest(broker: Broker, now: float) -> None:
