@@ -130,6 +130,10 @@ class Attack:
     checked: frozenset[int] = frozenset({1})
 
 
+#: Octets: what the embedded broker offers.
+_FRAME_MAX = 131_072
+
+
 class HostileBroker:
     """Use as a context manager; at its end no thread and no socket is left."""
 
@@ -213,6 +217,9 @@ class HostileBroker:
                     opened = True
                 for frame, content in _whole_frames(waiting):
                     self._pass_on(frame, content, client, server, "> " if source is client else "")
+                if source is client and len(waiting) >= 7 and int.from_bytes(waiting[3:7], "big") > _FRAME_MAX:
+                    server.sendall(bytes(waiting))  # a broker does not wait for the rest of such a frame
+                    waiting.clear()
 
     def _pass_on(
         self, frame: bytes, content: bytes, client: socket.socket, server: socket.socket, direction: str
