@@ -122,9 +122,9 @@ class Loop:
 
     def _leave(self) -> None:
         self._selector.unregister(self._listener)
-        self._listener.close()
         self.mishaps.end()
         self.close_in_order(self.clients_named(None), SHUTDOWN)
+        self._listener.close()  # who is refused from now on knows that all others were told
         self._leaves_by = self._clock.now() + FAREWELL_PATIENCE
         while self._clients and self._clock.now() < self._leaves_by:
             self._turn()
@@ -356,6 +356,8 @@ class Loop:
         self._pump()
         while self._unfinished and not self.mishaps.is_mute:
             self._pump()
+        while self._changed:  # written now: the loop may wait before its next turn ends
+            self._settle(self._changed.popitem()[1])
 
     def _client_from(self, port: int) -> str | None:
         return next((name for name, client in self._clients.items() if client.stream.peer_port == port), None)

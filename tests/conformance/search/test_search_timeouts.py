@@ -26,10 +26,11 @@ from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 
 DIALECT = dialect_named("rabbitmq-4.3")
 SEQUENCES = 45
-#: Least shares of the sequences in which each of these makes a difference, with room to spare.
+#: Least shares of the sequences in which each of these makes a difference, with room to spare. Nine of ten sequences
+#: keep out of the windows of known defects, which are many about timeouts.
 SHARES = {
     "TIMEOUT-008": 0.4, "TIMEOUT-009": 0.05, "TIMEOUT-011": 0.03, "TIMEOUT-012": 0.4, "TIMEOUT-015": 0.04,
-    "TIMEOUT-016": 0.04, "TIMEOUT-018": 0.03, "TIMEOUT-019": 0.2, "TIMEOUT-020": 0.15, "TIMEOUT-021": 0.25,
+    "TIMEOUT-016": 0.02, "TIMEOUT-018": 0.02, "TIMEOUT-019": 0.15, "TIMEOUT-020": 0.15, "TIMEOUT-021": 0.25,
     "TIMEOUT-022": 0.25, "TIMEOUT-024": 0.3, "TIMEOUT-025": 0.15, "TIMEOUT-029": 0.03,
 }  # fmt: skip
 
