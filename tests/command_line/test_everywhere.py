@@ -8,7 +8,6 @@ import os
 import pty
 import re
 import shutil
-import signal
 import struct
 import subprocess
 import sys
@@ -169,9 +168,9 @@ def test_what_serves_in_the_locale_c(name: str, here: Path) -> None:
     ) as process:  # fmt: skip
         assert process.stdout is not None and process.stderr is not None
         assert re.search(rb"127\.0\.0\.1:\d+", process.stdout.readline())
-        process.send_signal(signal.SIGINT)
+        process.terminate()  # SIGINT may be ignored where these tests run in the background
         assert b"Traceback" not in process.stderr.read()
-        assert process.wait(patience(60)) in (0, 130)
+        assert process.wait(patience(60)) in (0, 143)
 
 
 def in_a_terminal(here: Path, line: str, columns: int) -> tuple[int, str]:
