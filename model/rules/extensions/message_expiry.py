@@ -159,10 +159,11 @@ def expire_timeless(broker: Broker, transaction: Transaction) -> None:
 
 def expire_timeless_letters(broker: Broker, queue: Queue) -> None:
     """A classic queue removes such a dead letter before the next one comes, and after it has looked at its limits
-    (rabbit_amqqueue_process:deliver_or_enqueue).
+    (rabbit_amqqueue_process:deliver_or_enqueue), where nobody may be handed it.
     """
-    while queue.type is QueueType.CLASSIC and (message := _timeless(broker, queue)) is not None:
-        if has_to_be_seen(broker, queue, message) and not broker.is_punctual:
+    while queue.type is QueueType.CLASSIC and queue not in broker.deliverable:
+        message = _timeless(broker, queue)
+        if message is None or (has_to_be_seen(broker, queue, message) and not broker.is_punctual):
             return
         _expire(broker, queue, message, by=NEVER)
 
