@@ -15,11 +15,13 @@ the name of a bit. Values are numbers, `true`, `false`, `null`, words, JSON stri
 comment.
 
 Besides the methods of AMQP there is what else the alphabet has (`model.protocol.methods`): the life of sockets, single
-frames, the operator's doings on the connection `broker`. `connection.open` opens a connection as a client does, from
-the TCP connection on, with wishes of one's own: `a connection.open consumer-cancel-notify=false frame-max=4095
-user=nobody`; `a! connection.open` is that method alone. A publish that is `unfinished` is its method frame alone, and
-the keys of an argument table that have no `x-` go by `arguments={"key": "value"}`. Values that JSON has not are
-written as in traces (`conformance.traces.trace_values`): `{"$datetime": "2024-02-29T12:00:00+00:00"}`.
+frames, the operator's doings on the connection `broker`, and faults, whose lines begin with their name: `broker.kill`,
+`network.cut node=2`. In a cluster a connection may name its node: `a@2.1 basic.get q`. `connection.open` opens a
+connection as a client does, from the TCP connection on, with wishes of one's own: `a connection.open
+consumer-cancel-notify=false frame-max=4095 user=nobody`; `a! connection.open` is that method alone. A publish that is
+`unfinished` is its method frame alone, and the keys of an argument table that have no `x-` go by
+`arguments={"key": "value"}`. Values that JSON has not are written as in traces (`conformance.traces.trace_values`):
+`{"$datetime": "2024-02-29T12:00:00+00:00"}`.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ from amqpspec.conformance.language.command_arguments import (
     hyphened,
 )
 from amqpspec.conformance.traces.trace_values import encode_value
-from amqpspec.model.protocol.methods import Content, Table
+from amqpspec.model.protocol.methods import FAULTS, Content, Table
 
 _TABLE_NAME = re.compile(r"x-[\w.-]*")
 
@@ -71,7 +73,8 @@ class Command:
 def print_command(command: Command) -> str:
     """The canonical text; `parse_command` of it gives the command back."""
     target = command.connection if command.channel == 0 else f"{command.connection}.{command.channel}"
-    words = [target + ("!" if command.as_it_stands else ""), command.method]
+    words = [target + ("!" if command.as_it_stands else "")] if command.method not in FAULTS else []
+    words.append(command.method)
     kinds = ARGUMENTS.get(command.method, {})
     positional = POSITIONAL.get(command.method, ())
     leading = True

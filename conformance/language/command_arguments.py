@@ -42,6 +42,7 @@ POSITIONAL: dict[str, tuple[str, ...]] = {
     "operator.set-permissions": ("user",),
     "operator.set-policy": ("policy",),
     "operator.clear-policy": ("policy",),
+    "queue.transfer-leader": ("queue",),
     "protocol.header": ("octets",),
     "queue.bind": ("queue", "exchange"),
     "queue.declare": ("queue",),
@@ -110,6 +111,15 @@ ARGUMENTS: dict[str, dict[str, str]] = {
         "policy": TEXT, "queue": TEXT, "virtual_host": TEXT, "priority": NUMBER, "consumer_timeout": NUMBER,
     },
     "operator.clear-policy": {"policy": TEXT, "virtual_host": TEXT},
+    "broker.stop": {"node": NUMBER},
+    "broker.kill": {"node": NUMBER},
+    "broker.pause": {"node": NUMBER},
+    "broker.resume": {"node": NUMBER},
+    "broker.restart": {"node": NUMBER},
+    "network.cut": {"node": NUMBER, "connection": TEXT},
+    "network.slow": {"node": NUMBER, "connection": TEXT, "milliseconds": WAIT},
+    "network.heal": {"node": NUMBER, "connection": TEXT},
+    "queue.transfer-leader": {"queue": TEXT, "node": NUMBER},
     "clock.wait": {"milliseconds": WAIT},
 }  # fmt: skip
 

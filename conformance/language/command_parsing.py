@@ -32,6 +32,7 @@ from amqpspec.conformance.language.command_arguments import (
 from amqpspec.conformance.traces.trace_values import TOO_DEEP, ValueNotRecordable, decode_value
 from amqpspec.model.protocol.methods import (
     CONTENT_METHODS,
+    FAULTS,
     METHOD_IDS,
     OPERATOR,
     OPERATOR_METHODS,
@@ -51,7 +52,7 @@ class CommandSyntaxError(ValueError):
 
 
 _TOKEN = re.compile(r"""(?P<name>[A-Za-z][\w.-]*=)?(?P<value>"(?:[^"\\]|\\.)*"|[^\s"\[{]\S*|)""")
-_TARGET = re.compile(r"([a-z][a-z0-9]*)(?:\.(\d{1,9}))?(!)?$")
+_TARGET = re.compile(r"([a-z][a-z0-9]*(?:@[1-9])?)(?:\.(\d{1,9}))?(!)?$")
 _OCTETS = re.compile(r"([0-9a-fA-F]{2})*")
 
 #: Octets of the largest body that a command may ask for; no RabbitMQ takes more.
@@ -69,6 +70,8 @@ def parse_command(line: str) -> Command:
             raise CommandSyntaxError("& stands at the end of a line", column)
     if not words:
         raise CommandSyntaxError("a command is missing", 1)
+    if words[0][2] in FAULTS:
+        words.insert(0, (1, "", OPERATOR))
     column, name, text = words[0]
     target = _TARGET.match(text)
     if name or not target:

@@ -41,6 +41,16 @@ What the operator of the broker does is an input too, an `OperatorAction`: `oper
 (argument `milliseconds`): so much time has passed in which nobody did anything. In commands and traces these stand on
 the connection `broker`, which is none.
 
+So does a `Fault`: what happens to the broker, or to the network. A node is named by its number, from 1; without `node`
+it is each node that there is.
+
+* `broker.stop`, `broker.kill`: it ends in order, or at once, and stays down;
+* `broker.pause`, `broker.resume`: it does nothing at all, though it is there, until it is resumed;
+* `broker.restart`: it is started again; one that is not down is stopped first;
+* `network.cut`: nothing passes any more between the node and the others; with `connection`, between that connection and
+  its node. `network.slow` (`milliseconds`): each octet comes so much later. `network.heal` ends both;
+* `queue.transfer-leader` (`queue`, `node`): that node leads the queue from now on.
+
 What the broker does by itself is none of these: `model.broker.internal_events`.
 """
 
@@ -140,6 +150,12 @@ class OperatorAction(TraceEvent):
     __slots__ = ()
 
 
+class Fault(OperatorAction):
+    """What happens to the broker, a node of it, or the network."""
+
+    __slots__ = ()
+
+
 class ClockWait(TraceEvent):
     """Time passes in which nobody does anything."""
 
@@ -192,6 +208,10 @@ _TYPES: dict[type[TraceEvent], tuple[str, ...]] = {
         "operator.set-alarm", "operator.clear-alarm", "operator.add-vhost", "operator.delete-vhost",
         "operator.configure", "operator.reset-configuration", "operator.set-policy", "operator.clear-policy",
     ),
+    Fault: (
+        "broker.stop", "broker.kill", "broker.pause", "broker.resume", "broker.restart",
+        "network.cut", "network.slow", "network.heal", "queue.transfer-leader",
+    ),
     ClockWait: (CLOCK_WAIT,),
 }  # fmt: skip
 #: The type of event by name; what is not here is a method of AMQP.
@@ -200,7 +220,10 @@ OTHER_EVENTS = {name: kind for kind, names in _TYPES.items() for name in names}
 OTHER_INPUTS = OTHER_EVENTS.keys() - {"socket.closed", "socket.garbage"}
 
 #: Those that are no client's, but the operator's, or about time.
-OPERATOR_METHODS = frozenset((*_TYPES[OperatorAction], *_TYPES[ClockWait]))
+OPERATOR_METHODS = frozenset((*_TYPES[OperatorAction], *_TYPES[Fault], *_TYPES[ClockWait]))
+
+#: What happens to the broker or the network.
+FAULTS = frozenset(_TYPES[Fault])
 
 #: Those of a client that the server answers (unless they say `nowait`).
 SYNCHRONOUS_METHODS = frozenset(name.removesuffix("-ok") for name in METHOD_IDS if name.endswith("-ok")) - {

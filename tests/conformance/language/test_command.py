@@ -86,7 +86,7 @@ def commands(draw: st.DrawFn, method: str | None = None) -> Command:
     elif method in CONTENT_METHODS - BODY_METHODS:
         content = Content()
     return Command(
-        OPERATOR if method in OPERATOR_METHODS else draw(st.sampled_from(["a", "b", "consumer2"])),
+        OPERATOR if method in OPERATOR_METHODS else draw(st.sampled_from(["a", "b@2", "consumer2"])),
         draw(st.sampled_from([0, 1, 2, 2047, 65535])),
         method,
         arguments,
@@ -271,3 +271,14 @@ def test_what_a_line_says() -> None:
     # a publish without body has content all the same, other methods have none
     assert parse_command("a.1 basic.publish q").content == Content()
     assert parse_command("a.1 basic.get q").content is None
+
+
+@pytest.mark.parametrize("line", ["broker.kill", "broker.restart node=2", "network.cut connection=a@3"])
+def test_a_line_of_a_fault_begins_with_its_name(line: str) -> None:
+    command = parse_command(line)
+    assert (command.connection, str(command)) == (OPERATOR, line)
+    assert parse_command(f"{OPERATOR} {line}") == command
+
+
+def test_a_connection_may_name_its_node() -> None:
+    assert parse_command("a@2.1 basic.get q").connection == "a@2"
