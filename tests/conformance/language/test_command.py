@@ -21,6 +21,7 @@ from amqpspec.conformance.language.command_arguments import (
 from amqpspec.conformance.language.command_parsing import MAX_BODY, CommandSyntaxError, parse_command
 from amqpspec.model.protocol.methods import (
     CONTENT_METHODS,
+    FAULTS,
     METHOD_IDS,
     OPERATOR,
     OPERATOR_METHODS,
@@ -87,11 +88,11 @@ def commands(draw: st.DrawFn, method: str | None = None) -> Command:
         content = Content()
     return Command(
         OPERATOR if method in OPERATOR_METHODS else draw(st.sampled_from(["a", "b@2", "consumer2"])),
-        draw(st.sampled_from([0, 1, 2, 2047, 65535])),
+        0 if method in FAULTS else draw(st.sampled_from([0, 1, 2, 2047, 65535])),
         method,
         arguments,
         content,
-        as_it_stands=draw(st.booleans()),
+        as_it_stands=method not in FAULTS and draw(st.booleans()),
         in_flight=draw(st.booleans()),
     )
 
