@@ -10,6 +10,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.internal_events import Input, QueueExpiry
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, SETTLING, settled
 from amqpspec.model.judging.windows import (
@@ -25,7 +26,6 @@ from amqpspec.model.judging.windows import (
 )
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
-from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Method
 
 _SOURCE = (
@@ -75,6 +75,13 @@ def _leaves_consumers_untold(broker: Broker, event: Input) -> Scope | None:
     channels = {each.channel for each in queue.consumers}
     untold = [key for key in channels if not broker.connections[key[0]].is_told_of_cancels]
     return of_queues(broker, [queue], *untold) if untold else None
+
+
+def _comes_before_notices(broker: Broker, method: Method) -> Scope | None:
+    """A queue is declared, and clients are still to hear of the end of their consumers."""
+    owing = [(key, each) for key in broker.debtors if key[1] for each in broker.channels[key].owed]
+    untold = [key for key, each in owing if isinstance(each, Expected) and each.method == "basic.cancel"]
+    return Scope(frozenset({method.arguments.get("queue", "")}), frozenset(untold)) if untold else None
 
 
 def _cancels_consumers_of_next(broker: Broker, method: Method) -> Scope | None:
@@ -153,8 +160,7 @@ REUSED_NAMES: tuple[Window, ...] = (
     Window(
         name="next-queue-keeps-tag",
         requirement="CANCEL-010",
-        statement="The tag of a consumer that ended with its queue, of which the client is not told, is refused as one"
-        " in use if a queue of that name was declared again right away.",
+        statement="The tag of a consumer that ended with its queue is refused as in use if the name is used again.",
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
         dialects=("rabbitmq-3",),
         by_chance=True,
@@ -163,30 +169,26 @@ REUSED_NAMES: tuple[Window, ...] = (
         arms=_leaves_consumers_untold,
     ),
     Window(
-        name="next-queue-serves-consumers",
-        requirement="CANCEL-010",
-        statement="A channel that hears of the end of a quorum queue or a stream when there is a classic queue of that"
-        " name makes its consumers consumers of that one.",
-        source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
-        dialects=("rabbitmq-3",),
-        by_chance=True,
-        spoils=frozenset({Part.DELIVERY}),
-        kinds=("queue.delete", QueueExpiry),
-        arms=_leaves_consumers_untold,
-        explains=lambda broker, it: it.frame == "basic.deliver" and it.shape is Shape.UNEXPECTED,
-    ),
-    Window(
         name="next-queue-gets-consumers",
         requirement="CANCEL-010",
-        statement="A channel that hears of the end of a quorum queue when a queue of that name exists again makes its"
-        " consumers consumers of that one, which hands them messages that nobody sees.",
-        source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover;"
-        " handle_cast queue_event, eol: drops the state of the new queue with that of the old",
+        statement="Consumers of a quorum queue or stream that ended become consumers of the next queue of that name.",
+        source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol; handle_cast queue_event, eol",
         dialects=("rabbitmq-3",),
         by_chance=True,
         spoils=SERVICE,
         kinds=("queue.delete", QueueExpiry),
         arms=_leaves_consumers_untold,
+    ),
+    Window(
+        name="next-queue-keeps-consumers",
+        requirement="CANCEL-007",
+        statement="The client is not told that a quorum queue or a stream ends, if its name is used again right away.",
+        source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol",
+        dialects=("rabbitmq-3",),
+        by_chance=True,
+        spoils=SERVICE | {Part.CANCEL},
+        kinds=("queue.declare",),
+        arms=_comes_before_notices,
     ),
     Window(
         name="commit-cancels-consumers-of-next-queue",

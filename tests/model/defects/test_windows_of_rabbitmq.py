@@ -174,14 +174,15 @@ WAYS: dict[str, Way] = {
         ),
         instead=["u.1 basic.cancel t"], then=["u.1 basic.consume q tag=t"],
     ),
-    "next-queue-serves-consumers": Way(
-        ["a.1 queue.declare q durable x-queue-type=stream", "u.1 basic.qos 1", "u.1 basic.consume q tag=t"],
-        ["a.1 queue.delete q", CLASSIC], delivered("u.1", 1, "m1"),
-        instead=["u.1 basic.cancel t", "a.1 queue.delete q", CLASSIC], then=publish("m1"),
-    ),
     "next-queue-gets-consumers": Way(
         [QUORUM, "u.1 basic.consume q tag=t"], ["a.1 queue.delete q", CLASSIC], lambda talk: talk.count(0).silence(),
         instead=["u.1 basic.cancel t", "a.1 queue.delete q", CLASSIC], then=[*publish("m1"), COUNT],
+    ),
+    "next-queue-keeps-consumers": Way(
+        [QUORUM, "b.1 basic.consume q tag=t"], ["a.1 queue.delete q &", QUORUM],
+        lambda talk: talk.see("a.1", "queue.delete-ok", message_count=0)
+        .see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).silence(),
+        instead=["a.1 queue.delete q &", COUNT],
     ),
     "commit-cancels-consumers-of-next-queue": Way(
         [CLASSIC, "b.1 tx.select", "b.1 basic.publish q body=m1", "a.1 queue.delete q", CLASSIC,
