@@ -17,6 +17,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
+from amqpspec.model.broker.queues import Queue
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, as_dialect
 from amqpspec.model.protocol.methods import OPERATOR, Content, OperatorAction
@@ -213,18 +214,25 @@ class EmbeddedBroker:
 
         def look(loop: Loop) -> list[MessageInfo]:
             broker = self._host(loop, vhost)
-            if queue not in broker.queues:
-                raise KeyError(f"no queue {queue!r}; there are: {', '.join(broker.queues) or 'none'}")
-            return message_infos(broker, broker.queues[queue], loop.title_of)
+            return message_infos(broker, _queue(broker, queue), loop.title_of)
 
         return self._in_broker(look)
 
     def published(self, exchange: str, vhost: str | None = None) -> list[Published]:
         """What was published to the exchange, in its order, also what went to no queue; "" is the default exchange.
 
-        What a transaction has published counts from its commit on. A refused publish does not count.
+        What a transaction has published counts from its commit on. A refused publish does not count. Raises `KeyError`
+        for an exchange that is not there, and that nothing was published to.
         """
-        return self._in_broker(lambda loop: publications(self._host(loop, vhost), exchange))
+
+        def look(loop: Loop) -> list[Published]:
+            broker = self._host(loop, vhost)
+            found = publications(broker, exchange)
+            if not found and exchange and exchange not in broker.exchanges:
+                raise KeyError(f"no exchange {exchange!r}; there are: {', '.join(filter(None, broker.exchanges))}")
+            return found
+
+        return self._in_broker(look)
 
     def connections(self) -> list[ConnectionInfo]:
         """Who is connected now, to any virtual host."""
@@ -260,6 +268,8 @@ class EmbeddedBroker:
         routing key names. Properties are those of AMQP: `delivery_mode=2, headers={"n": 1}`. Raises ValueError for what
         the broker refuses, and if the message reaches no queue.
         """
+        if not isinstance(body, bytes | str):
+            raise TypeError(f"body: bytes or str is wanted, not {type(body).__name__}")
         content = Content(properties, body.encode() if isinstance(body, str) else body)
 
         def publish(loop: Loop) -> None:
@@ -339,13 +349,15 @@ class EmbeddedBroker:
 
     def cancel_consumers(self, queue: str | None = None, vhost: str | None = None) -> int:
         """Cancel those of the queue, or all of the virtual host: a client is told by basic.cancel, as when a queue
-        goes. Gives how many.
+        goes. Gives how many. Raises `KeyError` if there is no such queue.
 
         At RabbitMQ it is the end of the queue, or of its leader, that does this. Here the queue stays.
         """
 
         def cancel(loop: Loop) -> int:
             broker = self._host(loop, vhost)
+            if queue is not None:
+                _queue(broker, queue)
             consumers = [
                 consumer
                 for each in list(broker.queues.values())
@@ -376,8 +388,8 @@ class EmbeddedBroker:
         What a client does about it comes after all of it.
         """
         whole = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds)
-        if whole < timedelta(0):
-            raise ValueError("the clock goes forward only")
+        if whole <= timedelta(0):
+            raise ValueError("the clock goes forward: say how far, such as minutes=31")
 
         def advance(loop: Loop) -> None:
             target = self._clock.ahead + whole.total_seconds()
@@ -447,6 +459,13 @@ class EmbeddedBroker:
         if self._place is not None:
             self._place.close()
             self._place = None
+
+
+def _queue(broker: ServedBroker, name: str) -> Queue:
+    """Raises `KeyError`."""
+    if name not in broker.queues:
+        raise KeyError(f"no queue {name!r}; there are: {', '.join(broker.queues) or 'none'}")
+    return broker.queues[name]
 
 
 def _kept(address: Address) -> socket.socket | None:

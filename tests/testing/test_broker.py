@@ -153,6 +153,15 @@ class TestWhatIsInIt:
             (b"one", "a.b", ("q",)), (b"nobody", "b", ()), (b"committed", "a.c", ("q",)),
         ]  # fmt: skip
 
+    def test_an_exchange_that_never_was_is_told(self, broker: EmbeddedBroker) -> None:
+        with pytest.raises(KeyError, match=r"no exchange 'typo'; there are: amq\.direct"):
+            broker.published("typo")
+        with channel_of(broker) as channel:
+            channel.exchange_declare("orders")
+            channel.basic_publish("orders", "a", b"one")
+            channel.exchange_delete("orders")
+        assert len(broker.published("orders")) == 1
+
     def test_only_so_many_are_kept(self) -> None:
         with EmbeddedBroker(keep_published=2) as broker, channel_of(broker) as channel:
             for number in range(3):
@@ -245,6 +254,10 @@ class TestItsOwnMessages:
         with pytest.raises(ValueError, match=told):
             broker.publish(exchange, key, b"m", **properties)
         assert broker.failures == ()
+
+    def test_a_body_is_octets_or_text(self, broker: EmbeddedBroker) -> None:
+        with pytest.raises(TypeError, match="body: bytes or str is wanted, not dict"):
+            broker.publish("", "q", {"id": 1})  # type: ignore[arg-type]
 
 
 class TestRestart:
@@ -399,6 +412,8 @@ class TestOperator:
             until(channel.connection, lambda: cancelled)
             assert cancelled == ["of-one"] and broker.queues()["one"].consumers == ()
             assert broker.queues()["two"].consumers == ("of-two",)
+        with pytest.raises(KeyError, match="no queue 'typo'"):
+            broker.cancel_consumers("typo")
 
 
 class TestVirtualHosts:
@@ -418,7 +433,9 @@ class TestVirtualHosts:
         with pytest.raises(KeyError, match="no virtual host 'tests'; there are: /"):
             broker.queues("tests")
         broker.add_virtual_host("tests")
-        assert broker.queues("tests") == {} and broker.published("e", "tests") == []
+        assert broker.queues("tests") == {}
+        with pytest.raises(KeyError, match="no exchange 'e'"):
+            broker.published("e", "tests")
         connection = connected(broker.url_for(vhost="tests"))
         with pytest.raises(ChannelClosedByBroker, match="no exchange 'e' in vhost 'tests'"):
             connection.channel().exchange_declare("e", passive=True)
@@ -617,6 +634,10 @@ class TestClock:
         assert broker.messages("q")[0].holder is None and broker.messages("q")[0].redelivered
         with pytest.raises(StreamLostError):
             end_of(connection)
+
+    def test_how_far_is_said(self, broker: EmbeddedBroker) -> None:
+        with pytest.raises(ValueError, match="say how far"):
+            broker.advance()
 
     def test_it_goes_forward_only(self, broker: EmbeddedBroker) -> None:
         with pytest.raises(ValueError, match="forward"):

@@ -17,7 +17,7 @@ PROGRAMS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def test_there_are_programs() -> None:
-    assert len(PROGRAMS) == 10 == PAGE.count("```") / 2
+    assert len(PROGRAMS) == 11 == PAGE.count("```") / 2
 
 
 @pytest.mark.parametrize("spread", [(), ("-n", "2")], ids=["alone", "xdist"])
