@@ -161,8 +161,9 @@ def _under_way(consumer: Consumer) -> tuple[bytes, ...]:
 
 
 def _position_limit(get: PendingGet, _: Broker) -> Hashable:
-    """Else what it may miss says the same."""
-    return get.position_limit if get.queue.dropping else 0
+    """Else it says no more than which of the messages have been published later."""
+    queue = get.queue
+    return get.position_limit if queue.dropping else sum(m.position >= get.position_limit for m in queue.messages)
 
 
 def _ready(queue: Queue, broker: Broker) -> Hashable:

@@ -12,6 +12,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
 from amqpspec.model.broker.overflow import has_length_limit
+from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.judging.windows import SERVICE, Part, Race, Scope, of_queues
@@ -77,6 +78,17 @@ def _discarded(broker: Broker, method: Method) -> list[Unacknowledged]:
     return [channel.unacknowledged[tag] for tag in tags if tag in channel.unacknowledged]
 
 
+def _before_name_is_free(broker: Broker, method: Method) -> Scope | None:
+    """The name is that of a quorum queue whose deletion is not answered yet."""
+    name = method.arguments.get("queue", "")
+    if broker.deleted_of_late.get(name) is not QueueType.QUORUM or name in broker.queues:
+        return None
+    owed = (each for key in broker.debtors if key[1] for each in broker.channels[key].owed)
+    if not any(isinstance(each, Expected) and each.method == "queue.delete-ok" for each in owed):
+        return None
+    return Scope(frozenset({name}), frozenset({(method.connection, method.channel)}))
+
+
 RACES: tuple[Race, ...] = (
     Race(
         name="acknowledgements overtake publishes",
@@ -107,5 +119,16 @@ RACES: tuple[Race, ...] = (
         spoils=SERVICE | {Part.CONFIRM},
         kinds=("basic.nack", "basic.reject", "tx.commit"),
         arms=_letters_race_limit,
+    ),
+    Race(
+        name="declarations race a deletion",
+        # v4.3.5 rabbit_quorum_queue:delete: ra:delete_cluster ends the queue, of which its consumers hear, and then
+        # delete_queue_data frees the name; seen of 4.3: 406 for other arguments behind the consumer's basic.cancel
+        statement="consumers of a quorum queue hear of its end before its name is free: what a queue.declare finds that"
+        " comes before delete-ok is open",
+        spoils=frozenset({Part.CHANNEL_CLOSE, Part.REPLY, Part.COUNT}),
+        kinds=("queue.declare",),
+        arms=_before_name_is_free,
+        is_brief=True,
     ),
 )

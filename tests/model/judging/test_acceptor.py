@@ -737,3 +737,20 @@ def test_nor_does_it_matter_which_method_is_not_refused_there() -> None:
     talk.acceptor.sent(event_of("a", 2, "basic.recover-async", {"requeue": True}, sent=True))
     talk.rest()
     assert talk.failure.identity == "CHAN-001|missing frame|connection.close"
+
+
+@pytest.mark.parametrize("dialect", ["rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"])
+def test_a_get_may_come_before_publishes_of_others_whenever_their_confirms_are_seen(dialect: str) -> None:
+    """It was sent before any of them was confirmed."""
+    for order in permutations(("first", "second", "get")):
+        if order.index("second") < order.index("first"):
+            continue
+        talk = declared("classic", dialect)
+        talk.send("b.1 confirm.select").see("b.1", "confirm.select-ok").rest()
+        talk.send("b.1 basic.publish q body=m1 &", "b.1 basic.publish q body=m2 &", "a.1 basic.get q")
+        for each in order:
+            if each == "get":
+                talk.see("a.1", "basic.get-empty")
+            else:
+                talk.confirm("b.1", 1 if each == "first" else 2)
+        assert talk.rest().acceptor.failures == [], order

@@ -93,3 +93,34 @@ def test_but_not_those_of_one_queue() -> None:
 def test_nor_what_the_second_sends_when_that_of_the_first_is_there() -> None:
     talk = after_letters("p", "q", "a.1 basic.reject 1", COUNT, "a.1 basic.reject 2")
     assert count_in_d(talk, 2).acceptor.verdict is Verdict.FAIL
+
+
+def declared_while_deleted(*before: str, queue_type: str = "quorum") -> Conversation:
+    """a.1 consumes from q, d.1 deletes it, and a.1 declares it again when it has heard of that."""
+    talk = Conversation()
+    talk.send(f"a.1 queue.declare q durable x-queue-type={queue_type}")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send(f"d.1 queue.delete q {'' if before else '&'}")
+    if before:
+        talk.see("d.1", "queue.delete-ok", message_count=0).see("a.1", "basic.cancel", consumer_tag="t", nowait=True)
+        talk.rest()
+    talk.send(f"a.1 queue.declare q durable x-queue-type={queue_type} x-max-length=1")
+    if not before:
+        talk.see("a.1", "basic.cancel", consumer_tag="t", nowait=True)
+    text = "PRECONDITION_FAILED - inequivalent arg 'x-max-length' for queue 'q' in vhost '/': "
+    text += "received the value '1' of type 'long' but current is none"
+    return talk.see("a.1", "channel.close", reply_code=406, reply_text=text, class_id=50, method_id=10)
+
+
+def test_a_declaration_may_find_the_queue_that_ends() -> None:
+    talk = declared_while_deleted()
+    assert talk.acceptor.failures == []
+    talk.see("d.1", "queue.delete-ok", message_count=0)
+    assert talk.rest().acceptor.verdict is Verdict.INCONCLUSIVE
+    assert "hear of its end before its name is free" in str(talk.acceptor.why_undecided)
+
+
+def test_but_not_behind_delete_ok() -> None:
+    assert declared_while_deleted("delete-ok").acceptor.verdict is Verdict.FAIL
+    assert declared_while_deleted(queue_type="classic").acceptor.verdict is Verdict.FAIL
