@@ -9,7 +9,7 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
-from amqpspec.model.broker.overflow import BYTES, LENGTH
+from amqpspec.model.broker.overflow import BYTES, LENGTH, has_length_limit
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.situations import Arms, at_queue
 from amqpspec.model.judging.windows import EVERYTHING, SERVICE, Difference, Part, Scope, Window
@@ -77,10 +77,11 @@ QUEUES: tuple[Window, ...] = (
         statement="Of what a quorum queue drops at one time for its limit, the latest is dead-lettered first.",
         source="v4.0.5 rabbit_fifo:drop_head, DlxEffects ++ Effects; release notes of 4.2.1 and 4.3.0",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
-        spoils=frozenset({Part.DELIVERY}),
+        spoils=frozenset({Part.DELIVERY, Part.COUNT}),
         kinds=("queue.declare",),
         arms=_declares("quorum", lambda table: {BYTES, LENGTH} & table.keys() and EXCHANGE in table),
-        explains=lambda broker, it: it.requirement.startswith("DLX") or it.requirement == "PUBLISH-015",
+        explains=lambda broker, it: it.requirement.startswith(("DLX", "PUBLISH-015"))
+        or (it.queue in broker.queues and has_length_limit(broker, broker.queues[it.queue])),
         versions=(versions("3.10.0", "4.2.0"),),
     ),
     Window(
@@ -88,8 +89,7 @@ QUEUES: tuple[Window, ...] = (
         requirement="TTL-001",
         statement="A message that goes in front of others by its priority does not expire in a classic queue: it stays,"
         " and is handed over however late.",
-        source="rabbit_amqqueue_process:deliver_or_enqueue looks at what is in front only when it is alone, and fetch"
-        " takes a message before it looks",
+        source="rabbit_amqqueue_process:deliver_or_enqueue looks in front only when it is alone, fetch takes before",
         spoils=SERVICE,
         kinds=("queue.declare",),
         arms=_declares("classic", lambda table: "x-max-priority" in table),

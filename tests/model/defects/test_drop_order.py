@@ -52,3 +52,18 @@ def test_and_an_unknown_one_from_4_3_on() -> None:
     """Of RabbitMQ itself it is not told from what comes of quorum-bytes-count-properties."""
     failure = got(dropped("rabbitmq-4.3", ANOTHER), 1, "22", 1).failure
     assert (failure.requirement, failure.defect) == ("DLX-009", "")
+
+
+@pytest.mark.parametrize("limit", ["x-max-length-bytes=6", "x-max-length=1"])
+def test_a_limit_of_the_next_queue_drops_others_by_that(limit: str) -> None:
+    """d may hold what it has got of 1 and 22222, and what comes next drives out more, or less."""
+    talk = Conversation("rabbitmq-4.0").send(f"a.1 queue.declare d durable {limit}")
+    talk.see("a.1", "queue.declare-ok", queue="d", **COUNTS)
+    talk.send(f"a.1 queue.declare q {QUEUE.replace('=4', '=6')}").see("a.1", "queue.declare-ok", queue="q", **COUNTS)
+    for body in ("1", "22222", "666666"):
+        talk.rest().send(f"a.1 basic.publish q body={body}")
+    talk.rest().send("a.1 basic.publish q body=777777").rest()
+    talk.send("a.1 queue.declare d passive").see(
+        "a.1", "queue.declare-ok", queue="d", message_count=5, consumer_count=0
+    )
+    assert [failure.defect for failure in talk.acceptor.failures] == ["drops-latest-letter-first"]
