@@ -54,6 +54,7 @@ from collections import deque
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 
+from amqpspec.model.broker.administration import Policy
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.field_kinds import apart, derived, doubt, law, to_blame
 from amqpspec.model.promises.queue_types import QueueType
@@ -250,6 +251,9 @@ class Queue:
     #: `Dialect.negative_delivery_limit_is_none`)
     least_max_priority: int = 0
     negative_limit_is_none: bool = True
+    #: the policy that applies to it, and what holds with that (model.broker.policies); None: its arguments alone do
+    policy: Policy | None = derived(None)
+    with_policy: Table | None = derived(None)
     deleted: bool = False
     #: what was ready when it was deleted: some of it may be under way to its consumers yet
     dropped_at_deletion: list[Message] = law(factory=list, view="dropped_at_deletion")
@@ -311,6 +315,11 @@ class Queue:
     held_when_purged: int = to_blame(0)
     #: messages settled or dropped of late, newest last, kept only to word failures
     gone: deque[Message] = to_blame(factory=lambda: deque(maxlen=64))
+
+    @property
+    def in_force(self) -> Table:
+        """What its arguments say, and the policy that applies to it."""
+        return self.arguments if self.with_policy is None else self.with_policy
 
     @property
     def single_active_consumer(self) -> bool:

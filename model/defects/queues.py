@@ -46,7 +46,7 @@ def _gets_dead_letters(broker: Broker, difference: Difference) -> bool:
         return False
     if queue.type is QueueType.STREAM:
         return any(message.deaths for message in queue.log)
-    return EXCHANGE in queue.arguments and any(each.type is QueueType.STREAM for each in broker.queues.values())
+    return EXCHANGE in queue.in_force and any(each.type is QueueType.STREAM for each in broker.queues.values())
 
 
 def _routes_by_time_stamp(broker: Broker, method: Method) -> Scope | None:

@@ -108,14 +108,14 @@ SETTLED_LATE = "TIMEOUT-019"
 
 def delivery_limit(broker: Broker, queue: Queue) -> int | None:
     """Most failed deliveries before a quorum queue drops a message; None: no limit (QUORUM-003, QUORUM-004)."""
-    limit = queue.arguments.get("x-delivery-limit")
+    limit = queue.in_force.get("x-delivery-limit")
     if not is_whole_number(limit):
         return broker.dialect.quorum_delivery_limit  # rabbit_quorum_queue:get_delivery_limit
     return None if limit < 0 and queue.negative_limit_is_none else limit
 
 
 def _has_negative_limit(queue: Queue) -> bool:
-    limit = queue.arguments.get("x-delivery-limit")
+    limit = queue.in_force.get("x-delivery-limit")
     return is_whole_number(limit) and limit < 0
 
 
@@ -175,7 +175,7 @@ def _put_back(
     """
     message.arrival = Arrival.RETURNING
     transit_group = broker.join_transit_group(queue, message)
-    if EXCHANGE in queue.arguments:
+    if EXCHANGE in queue.in_force:
         message.tries += 1
     if _is_carried_on(broker, queue, failed, lost_holder):
         message.failures += 1

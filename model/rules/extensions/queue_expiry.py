@@ -47,7 +47,7 @@ EARLY_PART, EARLY_SECONDS = 0.5, 1.0
 
 def lifetime(queue: Queue) -> float | None:
     """Seconds that the queue lives unused; None: for ever."""
-    milliseconds = queue.arguments.get(ARGUMENT)
+    milliseconds = queue.in_force.get(ARGUMENT)
     return milliseconds / 1000 if is_whole_number(milliseconds) and queue.type in SLACK else None
 
 
@@ -56,6 +56,18 @@ def begin(broker: Broker, queue: Queue) -> None:
     if lifetime(queue) is not None:
         broker.expiring[queue.name] = None
         broker.used(queue)
+
+
+def begin_again(broker: Broker, queue: Queue) -> None:
+    """What its policies say has changed: its time begins anew, but for quorum queues from 4.3 on
+    (rabbit_fifo:update_config).
+    """
+    if lifetime(queue) is not None:
+        broker.expiring[queue.name] = None
+        unused_since = queue.idle_since
+        broker.used(queue)
+        if queue.type is QueueType.QUORUM:
+            queue.idle_since = unused_since
 
 
 def note_lifetime(broker: Broker, queue: Queue, shown: list[str]) -> None:

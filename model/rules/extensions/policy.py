@@ -1,0 +1,37 @@
+"""What comes of it when policies change while their queue lives (area POLICY; `model.broker.policies`).
+
+RabbitMQ: rabbit_amqqueue_process:process_args_policy; rabbit_fifo: #update_config{}, which is a command like any other,
+so that limits are looked at behind it.
+
+Requirements:
+"""
+
+from __future__ import annotations
+
+from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.overflow import tell_publishers
+from amqpspec.model.broker.policies import put_in_force
+from amqpspec.model.broker.queues import Queue
+from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.rules.extensions import queue_expiry
+from amqpspec.model.rules.extensions.dead_letter import keep_within_limits
+
+
+def begin(broker: Broker, queue: Queue) -> None:
+    """The queue was made just now."""
+    put_in_force(broker, queue)
+
+
+def change(broker: Broker, name: str, virtual_host: str) -> None:
+    """Policies of the queue of that name have changed."""
+    queue = broker.queues.get(name)
+    if queue is None or queue.vhost != virtual_host:
+        return
+    put_in_force(broker, queue)
+    queue_expiry.begin_again(broker, queue)
+    if queue.open_by or queue.type is QueueType.STREAM:
+        return
+    if queue.messages:
+        keep_within_limits(broker, queue, queue.messages[-1], None)
+    tell_publishers(broker, queue)
+    broker.refresh(queue)
