@@ -55,7 +55,9 @@ from amqpspec.model.protocol.methods import ChannelKey
 
 LENGTH, BYTES, OVERFLOW = "x-max-length", "x-max-length-bytes", "x-overflow"
 #: The requirements by which a queue drops what is too much.
-BEYOND_LIMIT = frozenset({"OVERFLOW-001", "OVERFLOW-002", "OVERFLOW-003", "OVERFLOW-004"})
+BEYOND_LIMIT = frozenset(
+    {"OVERFLOW-001", "OVERFLOW-002", "OVERFLOW-003", "OVERFLOW-004", "POLICY-001", "POLICY-007", "POLICY-013"}
+)
 
 
 class Overflow(Enum):
@@ -143,9 +145,9 @@ def exceeded(queue: Queue, waiting: int, octets: int) -> str:
     """The requirement by which so many waiting messages, of so many octets, are too much; "" if they are not."""
     length, most_octets = queue.in_force.get(LENGTH), queue.in_force.get(BYTES)
     if length is not None and waiting > length:
-        return "OVERFLOW-001" if length else "OVERFLOW-003"
+        return queue.blamed("OVERFLOW-001" if length else "OVERFLOW-003", LENGTH)
     if most_octets is not None and octets > most_octets:
-        return "OVERFLOW-004"
+        return queue.blamed("OVERFLOW-004", BYTES)
     return ""
 
 
@@ -160,8 +162,10 @@ def waiting_in(broker: BrokerState, queue: Queue, first: int) -> tuple[int, int]
 def refusal(queue: Queue) -> str:
     """The requirement by which the queue refuses messages."""
     if overflow(queue) is Overflow.REJECT_AND_DEAD_LETTER:
-        return "OVERFLOW-006"
-    return "CONFIRM-014" if queue.type is QueueType.QUORUM else "CONFIRM-013"
+        otherwise = "OVERFLOW-006"
+    else:
+        otherwise = "CONFIRM-014" if queue.type is QueueType.QUORUM else "CONFIRM-013"
+    return queue.blamed(otherwise, OVERFLOW, LENGTH, BYTES)
 
 
 def hear_whether_refused(broker: BrokerState, queue: Queue, publisher: ChannelKey) -> bool:

@@ -8,7 +8,7 @@ Requirements:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from amqpspec.model.broker.administration import Policy
@@ -16,7 +16,6 @@ from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.openness import open_queue
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import Table
 
 LIMIT, EXPIRES, OVERFLOW = "x-delivery-limit", "x-expires", "x-overflow"
 
@@ -37,22 +36,30 @@ BY_POLICY: Mapping[str, str] = {
 BOTH_NUMBERS, BOTH_TEXTS, HIGHEST = "POLICY-007", "POLICY-008", "POLICY-013"
 
 
-def put_in_force(broker: BrokerState, queue: Queue) -> bool:
-    """What the policies say of the queue holds from now on. Does something else hold than before?"""
-    before = queue.in_force
-    matching = _matching(broker, queue)
-    queue.policy = matching[0] if matching else None
-    if queue.policy is None:
-        queue.with_policy = None
-        return queue.in_force != before
-    if len(matching) > 1 and matching[1].priority == queue.policy.priority:
-        open_queue(broker, queue, "policies of one priority")
-    elif not _fits(queue, queue.policy):
-        open_queue(broker, queue, "a policy that is not for its type")
-    queue.with_policy = {**queue.policy.definition, **queue.arguments}
-    for name in queue.policy.definition.keys() & queue.arguments.keys():
-        queue.with_policy[name] = _of_both(queue, name, queue.policy.definition[name], queue.arguments[name])
-    return queue.in_force != before
+def put_in_force(broker: BrokerState, queue: Queue) -> None:
+    """What the policies say of the queue holds from now on."""
+    before, matching = queue.in_force, _matching(broker, queue)
+    if not broker.is_punctual and (doubt := _doubt(queue, matching)):
+        open_queue(broker, queue, doubt)
+    matching = [each for each in matching if _fits(queue, each)]
+    definition = matching[0].definition if matching else {}
+    queue.with_policy = {**definition, **queue.arguments} if definition else None
+    for name in definition.keys() & queue.arguments.keys():
+        queue.in_force[name] = _of_both(broker, queue, name, definition[name], queue.arguments[name])
+    queue.decided_by = {name: tuple(_requirements(queue, name, matching)) for name in definition}
+    queue.cleared = {name: value for name, value in before.items() if name not in queue.in_force}
+    queue.policies_since = queue.next_position
+
+
+def _doubt(queue: Queue, matching: Sequence[Policy]) -> str:
+    """The word for what keeps it from being told which of the policies applies; "": nothing does.
+
+    Of equal ones any may. A policy that says what the queue's type does not know applies not at all from 4.0 on, before
+    at one time and not at another (rabbit_amqqueue:is_policy_applicable).
+    """
+    if len(matching) > 1 and matching[0].priority == matching[1].priority:
+        return "order of policies of one priority"
+    return "" if all(_fits(queue, each) for each in matching) else "policy for another type of queues"
 
 
 def _matching(broker: BrokerState, queue: Queue) -> list[Policy]:
@@ -64,17 +71,16 @@ def _matching(broker: BrokerState, queue: Queue) -> list[Policy]:
 
 
 def _fits(queue: Queue, policy: Policy) -> bool:
-    """From 4.0 on a policy that says what the queue's type does not know applies to it not at all, before at one time
-    and not at another (rabbit_amqqueue:is_policy_applicable).
-    """
+    """Does it say only what the queue's type knows?"""
     said = policy.definition.keys()
     if queue.type is QueueType.STREAM:
         return said <= {"x-consumer-timeout", "x-max-length-bytes"}
     return queue.type is QueueType.QUORUM or LIMIT not in said
 
 
-def _of_both(queue: Queue, name: str, of_policy: Any, of_argument: Any) -> Any:
-    if name == OVERFLOW and queue.type is QueueType.QUORUM:
+def _of_both(broker: BrokerState, queue: Queue, name: str, of_policy: Any, of_argument: Any) -> Any:
+    by_policy = (OVERFLOW, EXPIRES) if broker.dialect.quorum_expires_by_policy else (OVERFLOW,)
+    if name in by_policy and queue.type is QueueType.QUORUM:
         return of_policy  # rabbit_quorum_queue:policy_has_precedence
     if name not in LOWER:
         return of_argument
@@ -83,23 +89,14 @@ def _of_both(queue: Queue, name: str, of_policy: Any, of_argument: Any) -> Any:
     return min(of_policy, of_argument)
 
 
-def decided_by(broker: BrokerState, queue: Queue, *names: str) -> tuple[str, ...]:
-    """The requirements by which what the queue goes by, of these names, is another than its arguments alone say, or
-    than another policy does; the first of them is to blame.
+def _requirements(queue: Queue, name: str, matching: Sequence[Policy]) -> Iterator[str]:
+    """By which the queue goes by that value: because both policy and argument say something, because this policy is
+    the highest one, because there is a policy at all. The first is to blame.
     """
-    policy = queue.policy
-    if policy is None:
-        return ()
-    found: dict[str, None] = {}
-    for name in names:
-        if name not in policy.definition:
-            continue
-        given = queue.arguments.get(name)
-        if given is not None and given != policy.definition[name]:
-            found[BOTH_NUMBERS if name in LOWER else BOTH_TEXTS] = None
-        if queue.in_force[name] != given:
-            others = [each.definition.get(name) for each in _matching(broker, queue)[1:]]
-            if any(each != policy.definition[name] for each in others):
-                found[HIGHEST] = None
-            found[BY_POLICY[name]] = None
-    return tuple(found)
+    value, given = matching[0].definition[name], queue.arguments.get(name)
+    if given is not None and given != value:
+        yield BOTH_NUMBERS if name in LOWER else BOTH_TEXTS
+    if queue.in_force[name] != given and name in BY_POLICY:
+        if any(each.definition.get(name) != value for each in matching[1:]):
+            yield HIGHEST
+        yield BY_POLICY[name]

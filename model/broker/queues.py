@@ -54,7 +54,6 @@ from collections import deque
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 
-from amqpspec.model.broker.administration import Policy
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.field_kinds import apart, derived, doubt, law, to_blame
 from amqpspec.model.promises.queue_types import QueueType
@@ -251,8 +250,7 @@ class Queue:
     #: `Dialect.negative_delivery_limit_is_none`)
     least_max_priority: int = 0
     negative_limit_is_none: bool = True
-    #: the policy that applies to it, and what holds with that (model.broker.policies); None: its arguments alone do
-    policy: Policy | None = derived(None)
+    #: what holds with the policy that applies to it (model.broker.policies); None: its arguments alone do
     with_policy: Table | None = derived(None)
     deleted: bool = False
     #: what was ready when it was deleted: some of it may be under way to its consumers yet
@@ -313,6 +311,11 @@ class Queue:
     miscounted: str = to_blame("")
     #: how many deliveries waited for their acknowledgement when it was purged: a broker may have deleted these as well
     held_when_purged: int = to_blame(0)
+    #: by the names of arguments: the requirements by which policies decide what it goes by; what a policy had said that
+    #: has been cleared; messages before this position were there when policies changed
+    decided_by: Table = to_blame(factory=dict)
+    cleared: Table = to_blame(factory=dict)
+    policies_since: int = to_blame(0)
     #: messages settled or dropped of late, newest last, kept only to word failures
     gone: deque[Message] = to_blame(factory=lambda: deque(maxlen=64))
 
@@ -320,6 +323,14 @@ class Queue:
     def in_force(self) -> Table:
         """What its arguments say, and the policy that applies to it."""
         return self.arguments if self.with_policy is None else self.with_policy
+
+    def decided(self, *names: str) -> tuple[str, ...]:
+        """The requirements by which policies decide what these arguments would."""
+        return tuple(each for name in names for each in self.decided_by.get(name, ())) if self.decided_by else ()
+
+    def blamed(self, otherwise: str, *names: str) -> str:
+        """The requirement by which it goes by these arguments: that one, unless policies decide."""
+        return next(iter(self.decided(*names)), otherwise)
 
     @property
     def single_active_consumer(self) -> bool:

@@ -47,7 +47,7 @@ def begin_time_to_live(dialect: Dialect, queue: Queue, message: Message, since: 
         return False
     message.deadline = Deadline(milliseconds / 1000, since, by)
     is_own = not is_whole_number(queue.in_force.get(ARGUMENT))
-    message.ttl_from = NONE_AT_ALL if milliseconds == 0 else OWN if is_own else OF_QUEUE
+    message.ttl_from = NONE_AT_ALL if milliseconds == 0 else OWN if is_own else queue.blamed(OF_QUEUE, ARGUMENT)
     if queue.messages[0] is message:
         message.in_front_by = by
     return True

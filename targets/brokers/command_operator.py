@@ -13,7 +13,7 @@ from pathlib import Path
 
 from amqpspec.model.broker.administration import POLICY_KEYS, definition_of
 from amqpspec.model.protocol.methods import OperatorAction
-from amqpspec.targets.brokers.operator import PeerOf, asked_of, nobody, undoing
+from amqpspec.targets.brokers.operator import PeerOf, asked_of, nobody, not_offered, undoing
 from amqpspec.targets.errors import OperatorError, OperatorMissing
 
 _SET_POLICY = "operator.set-policy"
@@ -61,7 +61,7 @@ class CommandOperator:
 
     def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
         for action in actions:
-            if missing := next((each for each in asked_of(action.name, action.arguments) if each not in self.offered), ""):
+            if missing := not_offered(self, asked_of(action.name, action.arguments)):
                 raise OperatorMissing(f"there is no command for {missing}")
             values = {name.replace("_", "-"): str(value) for name, value in action.arguments.items()}
             if action.name == _SET_POLICY:

@@ -178,6 +178,8 @@ def _dead_letter(
     DLX-002, DLX-003, DLX-006) are made by `model.broker.dead_letter_headers`.
     """
     name = queue.in_force.get(EXCHANGE)
+    if EXCHANGE in queue.cleared:
+        broker.fired("POLICY-012")
     if name is None or not broker.dialect.extensions or queue.deleted:
         return ()
     exchange = broker.exchanges.get(name)
@@ -186,6 +188,10 @@ def _dead_letter(
         return ()
     if has_own_history(message):
         broker.fired("DLX-004")
+    by_policies = queue.decided(EXCHANGE, ROUTING_KEY)
+    if by_policies and message.position < queue.policies_since:
+        by_policies = ("POLICY-011", *by_policies)
+    broker.fired(*dict.fromkeys(by_policies))
     content, deaths = recorded(broker.dialect, queue, message, reason)
     key: str | None = queue.in_force.get(ROUTING_KEY)
     keys = _keys(queue, message)
@@ -205,7 +211,7 @@ def _dead_letter(
             exchange.name,
             keys[0],
             0,
-            reason=message.refused_by or CAUSES[reason],
+            reason=message.refused_by or next(iter(by_policies), CAUSES[reason]),
             via=sender(queue),
             deaths=deaths,
             further_keys=keys[1:],

@@ -12,9 +12,12 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import tell_publishers
 from amqpspec.model.broker.policies import put_in_force
 from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.time_to_live import time_to_live
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.rules.extensions import queue_expiry
 from amqpspec.model.rules.extensions.dead_letter import keep_within_limits
+
+AT_ONCE, LATER_ONES = "POLICY-009", "POLICY-010"
 
 
 def begin(broker: Broker, queue: Queue) -> None:
@@ -31,7 +34,20 @@ def change(broker: Broker, name: str, virtual_host: str) -> None:
     queue_expiry.begin_again(broker, queue)
     if queue.open_by or queue.type is QueueType.STREAM:
         return
-    if queue.messages:
+    _keep_times(broker, queue)
+    before = len(queue.messages)
+    if before:
         keep_within_limits(broker, queue, queue.messages[-1], None)
+    if len(queue.messages) < before:
+        queue.reason = AT_ONCE
+        broker.fired(AT_ONCE)
     tell_publishers(broker, queue)
     broker.refresh(queue)
+
+
+def _keep_times(broker: Broker, queue: Queue) -> None:
+    """What is there keeps its time (POLICY-010)."""
+    for message in queue.messages:
+        given = time_to_live(broker.dialect, queue, message)
+        if given != (None if message.deadline is None else round(message.deadline.seconds * 1000)):
+            message.reason = queue.reason = LATER_ONES

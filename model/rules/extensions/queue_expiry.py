@@ -73,7 +73,7 @@ def begin_again(broker: Broker, queue: Queue) -> None:
 def note_lifetime(broker: Broker, queue: Queue, shown: list[str]) -> None:
     """An answer shows that the queue is still there."""
     if _has_been_idle(broker, queue):
-        shown[0] = "QUEUE-027"
+        shown[:1] = queue.decided(ARGUMENT) or ("QUEUE-027",)
     if _is_kept_by_consumers(broker, queue):
         shown.append("CANCEL-015")
 
@@ -157,7 +157,8 @@ def note_going(broker: Broker, queue: Queue) -> None:
 
 
 def expire(broker: Broker, queue: Queue) -> None:
-    broker.end_queue(queue, "QUEUE-027")
+    broker.fired(*queue.decided(ARGUMENT)[1:])
+    broker.end_queue(queue, queue.blamed("QUEUE-027", ARGUMENT))
 
 
 def process_expiry(broker: Broker, event: QueueExpiry) -> None:

@@ -204,6 +204,8 @@ def _shown_by_redeclare(broker: Broker, queue: Queue, wanted: Queue, asked_durab
         return "QUEUE-012"
     if differing:
         return "QUEUE-011" if differing.isdisjoint(broker.dialect.queue_arguments.of(queue.type)) else "QUEUE-010"
+    if queue.decided_by:
+        return "POLICY-014"
     return "QUEUE-009" if wanted.owner and asked_durable else "QUEUE-001"
 
 
