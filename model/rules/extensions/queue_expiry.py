@@ -66,7 +66,7 @@ def begin_again(broker: Broker, queue: Queue) -> None:
         broker.expiring[queue.name] = None
         unused_since = queue.idle_since
         broker.used(queue)
-        if queue.type is QueueType.QUORUM:
+        if queue.type is QueueType.QUORUM and not broker.is_punctual:
             queue.idle_since = unused_since
 
 
