@@ -48,6 +48,7 @@ from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.channels import Admission, Channel
 from amqpspec.model.broker.dispatch import contenders, rests
 from amqpspec.model.broker.limits import counted, own_limit_holds, shared_limit_holds
+from amqpspec.model.broker.policies import BEYOND_LENGTH
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.time_to_live import over_in_front
 from amqpspec.model.promises.queue_types import QueueType
@@ -55,9 +56,7 @@ from amqpspec.model.protocol.methods import ChannelKey
 
 LENGTH, BYTES, OVERFLOW = "x-max-length", "x-max-length-bytes", "x-overflow"
 #: The requirements by which a queue drops what is too much.
-BEYOND_LIMIT = frozenset(
-    {"OVERFLOW-001", "OVERFLOW-002", "OVERFLOW-003", "OVERFLOW-004", "POLICY-001", "POLICY-007", "POLICY-013"}
-)
+BEYOND_LIMIT = frozenset({"OVERFLOW-001", "OVERFLOW-002", "OVERFLOW-003", "OVERFLOW-004"}) | BEYOND_LENGTH
 
 
 class Overflow(Enum):

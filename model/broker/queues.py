@@ -233,6 +233,20 @@ class ActiveConsumer:
     reason: str = to_blame("SAC-001")
 
 
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What the policies of the operator make of a queue (model.broker.policies)."""
+
+    #: what holds, by the names of arguments
+    in_force: Table
+    #: the requirements by which policies decide what holds, by the names of arguments
+    decided_by: Table = to_blame(factory=dict)
+    #: what a policy had said that has been cleared, likewise
+    cleared: Table = to_blame(factory=dict)
+    #: messages before this position were there when it became so
+    since: int = to_blame(0)
+
+
 @dataclass(slots=True, eq=False)
 class Queue:
     # ---- law
@@ -250,8 +264,8 @@ class Queue:
     #: `Dialect.negative_delivery_limit_is_none`)
     least_max_priority: int = 0
     negative_limit_is_none: bool = True
-    #: what holds with the policy that applies to it (model.broker.policies); None: its arguments alone do
-    with_policy: Table | None = derived(None)
+    #: None: no policy has ever applied to it
+    policies: Policies | None = None
     deleted: bool = False
     #: what was ready when it was deleted: some of it may be under way to its consumers yet
     dropped_at_deletion: list[Message] = law(factory=list, view="dropped_at_deletion")
@@ -311,22 +325,19 @@ class Queue:
     miscounted: str = to_blame("")
     #: how many deliveries waited for their acknowledgement when it was purged: a broker may have deleted these as well
     held_when_purged: int = to_blame(0)
-    #: by the names of arguments: the requirements by which policies decide what it goes by; what a policy had said that
-    #: has been cleared; messages before this position were there when policies changed
-    decided_by: Table = to_blame(factory=dict)
-    cleared: Table = to_blame(factory=dict)
-    policies_since: int = to_blame(0)
     #: messages settled or dropped of late, newest last, kept only to word failures
     gone: deque[Message] = to_blame(factory=lambda: deque(maxlen=64))
 
     @property
     def in_force(self) -> Table:
         """What its arguments say, and the policy that applies to it."""
-        return self.arguments if self.with_policy is None else self.with_policy
+        return self.arguments if self.policies is None else self.policies.in_force
 
     def decided(self, *names: str) -> tuple[str, ...]:
         """The requirements by which policies decide what these arguments would."""
-        return tuple(each for name in names for each in self.decided_by.get(name, ())) if self.decided_by else ()
+        if self.policies is None:
+            return ()
+        return tuple(each for name in names for each in self.policies.decided_by.get(name, ()))
 
     def blamed(self, otherwise: str, *names: str) -> str:
         """The requirement by which it goes by these arguments: that one, unless policies decide."""

@@ -90,7 +90,7 @@ from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.internal_events import DeliveryLimitExcess
 from amqpspec.model.broker.message_order import put_back_as_new, put_back_in_front, put_back_in_place
 from amqpspec.model.broker.overflow import handed_over, has_length_limit
-from amqpspec.model.broker.policies import LIMIT
+from amqpspec.model.broker.policies import AT_THAT_MOMENT, BEYOND_RETURNS, LIMIT
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.promises.choices import CarriedFailures, QuorumRequeue
 from amqpspec.model.promises.queue_types import QueueType
@@ -104,7 +104,7 @@ given_back: Step[Broker, Queue, Sequence[Message], ChannelKey, Collection[Messag
 dropped_at_limit: Step[Broker, Queue, Message, ChannelKey | None] = Step()
 
 #: The requirements by which a message goes that has come back too often.
-AT_LIMIT = frozenset({"QUORUM-003", "QUORUM-004", "POLICY-006", "POLICY-007", "POLICY-013"})
+AT_LIMIT = frozenset({"QUORUM-003", "QUORUM-004"}) | BEYOND_RETURNS
 
 #: Another client, for which the delivery had timed out, has settled it: that is no reason for it not to come back.
 SETTLED_LATE = "TIMEOUT-019"
@@ -195,8 +195,8 @@ def _put_back(
     requirement = queue.blamed("QUORUM-004" if _has_negative_limit(queue) else "QUORUM-003", LIMIT)
     if limit is not None and message.delivery_count > limit:
         broker.fired(*{"QUORUM-003", requirement, *queue.decided(LIMIT)})
-        if queue.decided(LIMIT) and message.position < queue.policies_since:
-            broker.fired("POLICY-011")
+        if queue.policies and queue.decided(LIMIT) and message.position < queue.policies.since:
+            broker.fired(AT_THAT_MOMENT)
         del queue.unproven[message]
         broker.note_gone(queue, message, requirement)
         dropped_at_limit(broker, queue, message, holder)

@@ -72,6 +72,7 @@ from amqpspec.model.broker.dead_letter_headers import (
 )
 from amqpspec.model.broker.openness import open_queue
 from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
+from amqpspec.model.broker.policies import AT_THAT_MOMENT, CLEARED
 from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue
 from amqpspec.model.broker.routing import Routes, route
 from amqpspec.model.promises.choices import CarriedFailures
@@ -178,8 +179,8 @@ def _dead_letter(
     DLX-002, DLX-003, DLX-006) are made by `model.broker.dead_letter_headers`.
     """
     name = queue.in_force.get(EXCHANGE)
-    if EXCHANGE in queue.cleared:
-        broker.fired("POLICY-012")
+    if queue.policies and EXCHANGE in queue.policies.cleared:
+        broker.fired(CLEARED)
     if name is None or not broker.dialect.extensions or queue.deleted:
         return ()
     exchange = broker.exchanges.get(name)
@@ -189,8 +190,8 @@ def _dead_letter(
     if has_own_history(message):
         broker.fired("DLX-004")
     by_policies = queue.decided(EXCHANGE, ROUTING_KEY)
-    if by_policies and message.position < queue.policies_since:
-        by_policies = ("POLICY-011", *by_policies)
+    if by_policies and queue.policies and message.position < queue.policies.since:
+        by_policies = (AT_THAT_MOMENT, *by_policies)
     broker.fired(*dict.fromkeys(by_policies))
     content, deaths = recorded(broker.dialect, queue, message, reason)
     key: str | None = queue.in_force.get(ROUTING_KEY)

@@ -31,6 +31,7 @@ from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders
 from amqpspec.model.broker.internal_events import MessageExpiry
 from amqpspec.model.broker.overflow import handed_over
+from amqpspec.model.broker.policies import LATER_ONES
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.time_to_live import (
     ARGUMENT,
@@ -306,8 +307,8 @@ def note_decided(broker: Broker, queue: Queue, message: Message) -> Iterator[str
     assert message.deadline is not None
     if message.ttl_from in (decided := queue.decided(ARGUMENT)):
         yield from decided[decided.index(message.ttl_from) + 1 :]
-    if queue.policies_since and time_to_live(broker.dialect, queue, message) != message.deadline.seconds * 1000:
-        yield "POLICY-010"
+    if queue.policies and time_to_live(broker.dialect, queue, message) != message.deadline.seconds * 1000:
+        yield LATER_ONES
 
 
 def _holder(broker: Broker, message: Message) -> ChannelKey | None:

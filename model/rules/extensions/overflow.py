@@ -46,6 +46,7 @@ from amqpspec.model.broker.overflow import (
     size,
     waiting_in,
 )
+from amqpspec.model.broker.policies import CLEARED
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey
@@ -59,9 +60,9 @@ def drop_excess(
     `given_back`: it is so by what came back. A classic queue drops before it serves who waits
     (rabbit_amqqueue_process:requeue_and_run); it had handed out before what is `away`.
     """
-    if queue.cleared and len(queue.messages) > queue.cleared.get(LENGTH, len(queue.messages)):
-        queue.reason = "POLICY-012"
-        broker.fired("POLICY-012")
+    if queue.policies and len(queue.messages) > queue.policies.cleared.get(LENGTH, len(queue.messages)):
+        queue.reason = CLEARED
+        broker.fired(CLEARED)
     if not has_length_limit(broker, queue) or overflow(queue) is not Overflow.DROP_HEAD:
         return []
     first = 0 if given_back and queue.type is QueueType.CLASSIC else handed_over_at_once(broker, queue)

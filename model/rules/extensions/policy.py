@@ -2,22 +2,18 @@
 
 RabbitMQ: rabbit_amqqueue_process:process_args_policy; rabbit_fifo: #update_config{}, which is a command like any other,
 so that limits are looked at behind it.
-
-Requirements:
 """
 
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import tell_publishers
-from amqpspec.model.broker.policies import put_in_force
+from amqpspec.model.broker.policies import AT_ONCE, LATER_ONES, put_in_force
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.time_to_live import time_to_live
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.rules.extensions import queue_expiry
 from amqpspec.model.rules.extensions.dead_letter import keep_within_limits
-
-AT_ONCE, LATER_ONES = "POLICY-009", "POLICY-010"
 
 
 def begin(broker: Broker, queue: Queue) -> None:
@@ -46,7 +42,7 @@ def change(broker: Broker, name: str, virtual_host: str) -> None:
 
 
 def _keep_times(broker: Broker, queue: Queue) -> None:
-    """What is there keeps its time (POLICY-010)."""
+    """What is there keeps its time."""
     for message in queue.messages:
         given = time_to_live(broker.dialect, queue, message)
         if given != (None if message.deadline is None else round(message.deadline.seconds * 1000)):
