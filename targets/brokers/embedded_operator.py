@@ -22,8 +22,9 @@ class EmbeddedOperator:
     def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
         for action in actions:
             is_about_a_client = action.name == "operator.close-connection"
+            port = peer_of(action.arguments.get("name", "")).port if is_about_a_client else None
             # its time is one of a trace, and not one of the broker's clock
-            self._give(replace(action, time=0.0), peer_of(action.arguments.get("name", "")).port if is_about_a_client else None)
+            self._give(replace(action, time=0.0), port)
 
     def undo(self, actions: Sequence[OperatorAction]) -> None:
         for action in undoing(actions):
