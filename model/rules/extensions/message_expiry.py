@@ -23,7 +23,7 @@ Requirements:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
@@ -31,7 +31,6 @@ from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders
 from amqpspec.model.broker.internal_events import MessageExpiry
 from amqpspec.model.broker.overflow import handed_over
-from amqpspec.model.broker.policies import LATER_ONES
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.time_to_live import (
     ARGUMENT,
@@ -43,7 +42,6 @@ from amqpspec.model.broker.time_to_live import (
     is_due,
     is_long_over,
     looks_behind,
-    time_to_live,
 )
 from amqpspec.model.broker.transaction import Transaction
 from amqpspec.model.promises.queue_types import QueueType
@@ -288,7 +286,8 @@ def give_up_expired(broker: Broker, queue: Queue, message: Message, by: float) -
     requirement = GIVEN_BACK if message.redelivered else message.ttl_from
     broker.note_gone(queue, message, requirement)
     # it is the broker's own doing, also where only a barrier shows it
-    for each in (requirement, *note_decided(broker, queue, message)):
+    decided = queue.decided(ARGUMENT)
+    for each in dict.fromkeys((requirement, *(decided if message.ttl_from in decided else ()))):
         broker.bookkeeping.exercised[each] += 1
     holder = _holder(broker, message)
     if holder is not None:
@@ -300,15 +299,6 @@ def give_up_expired(broker: Broker, queue: Queue, message: Message, by: float) -
     with broker.bookkeeping.counting_anyway():
         outlive(broker, queue, message, holder)
     broker.now, broker.step_done_by = moments
-
-
-def note_decided(broker: Broker, queue: Queue, message: Message) -> Iterator[str]:
-    """The further requirements of policies by which the message has the time that it has."""
-    assert message.deadline is not None
-    if message.ttl_from in (decided := queue.decided(ARGUMENT)):
-        yield from decided[decided.index(message.ttl_from) + 1 :]
-    if queue.policies and time_to_live(broker.dialect, queue, message) != message.deadline.seconds * 1000:
-        yield LATER_ONES
 
 
 def _holder(broker: Broker, message: Message) -> ChannelKey | None:

@@ -46,4 +46,4 @@ def _keep_times(broker: Broker, queue: Queue) -> None:
     for message in queue.messages:
         given = time_to_live(broker.dialect, queue, message)
         if given != (None if message.deadline is None else round(message.deadline.seconds * 1000)):
-            message.reason = queue.reason = LATER_ONES
+            message.reason = message.ttl_from = queue.reason = LATER_ONES
