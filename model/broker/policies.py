@@ -10,7 +10,12 @@ Requirements:
   rabbit_queue_type_util:args_policy_lookup]
 * POLICY-002: Overflow. overflow of the policy says what becomes of what is too much, as x-overflow does. With
   reject-publish nothing that is there is dropped, and once drop-head holds, or no limit, nothing is refused any more.
-  [RabbitMQ guide: policies; guide: queue length limit; rabbit_queue_type_util:args_policy_lookup]
+  In rabbitmq-3: broken: a quorum queue with drop-head goes on refusing to channels that it has refused to, and so does
+  one without a limit; a classic queue drops what is beyond a limit that comes with reject-publish. In rabbitmq-4.0:
+  broken: a quorum queue with drop-head goes on refusing to channels that it has refused to; a classic queue drops what
+  is beyond a limit that comes with reject-publish. In rabbitmq-4.3: broken: a quorum queue with drop-head goes on
+  refusing to channels that it has refused to; a classic queue drops what is beyond a limit that comes with
+  reject-publish. [RabbitMQ guide: policies; guide: queue length limit; rabbit_queue_type_util:args_policy_lookup]
 * POLICY-003: Time to live. message-ttl of the policy is the time of what comes to the queue, as x-message-ttl is, and a
   message's own expiration holds if it is less. [RabbitMQ guide: policies; guide: ttl;
   rabbit_queue_type_util:args_policy_lookup]
