@@ -5,7 +5,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import BYTES, LENGTH, Overflow, overflow
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.judging.windows import SERVICE, Part, Scope, Window, of_queues
+from amqpspec.model.judging.windows import EVERYTHING, SERVICE, Part, Scope, Window, of_queues
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method
 
@@ -31,7 +31,7 @@ def _begins_refusing(broker: Broker, action: Method) -> Scope | None:
         return None
     if overflow(queue) is not Overflow.DROP_HEAD or not {LENGTH, BYTES} & {f"x-{n.replace('_', '-')}" for n in said}:
         return None
-    return of_queues(broker, [queue])
+    return EVERYTHING if "dead_letter_exchange" in said else of_queues(broker, [queue])
 
 
 POLICIES: tuple[Window, ...] = (
