@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from amqpspec.model.broker.administration import POLICY_NUMBERS, POLICY_TEXTS
+
 TEXT, NUMBER, BIT, TABLE, OCTETS = "text", "number", "bit", "table", "hexadecimal text"
 #: Of milliseconds, of which no more are waited than in a day.
 WAIT = "number of milliseconds"
@@ -108,7 +110,8 @@ ARGUMENTS: dict[str, dict[str, str]] = {
     "operator.configure": {"consumer_timeout": NUMBER, "channel_tick_interval": NUMBER},
     "operator.reset-configuration": {},
     "operator.set-policy": {
-        "policy": TEXT, "queue": TEXT, "virtual_host": TEXT, "priority": NUMBER, "consumer_timeout": NUMBER,
+        "policy": TEXT, "queue": TEXT, "virtual_host": TEXT, "priority": NUMBER,
+        **dict.fromkeys(POLICY_NUMBERS, NUMBER), **dict.fromkeys(POLICY_TEXTS, TEXT),
     },
     "operator.clear-policy": {"policy": TEXT, "virtual_host": TEXT},
     "broker.stop": {"node": NUMBER},

@@ -62,6 +62,10 @@ def on_the_broker(command: Command, prefix: str, reply_address: str = "") -> Com
         for key in _PATTERNS:
             if arguments.get(key, "").startswith("^"):
                 arguments[key] = "^" + prefix + arguments[key][1:]
+    if arguments.get("dead_letter_exchange"):
+        arguments["dead_letter_exchange"] = _prefixed(arguments["dead_letter_exchange"], prefix)
+    elif "dead_letter_routing_key" in arguments:
+        arguments["dead_letter_routing_key"] = _prefixed(arguments["dead_letter_routing_key"], prefix)
     table = arguments.get("arguments")
     if table and any(key in table for key in (*_TABLE_ARGUMENTS, _DEAD_LETTER_KEY)):
         names = _TABLE_ARGUMENTS if table.get("x-dead-letter-exchange") else (*_TABLE_ARGUMENTS, _DEAD_LETTER_KEY)

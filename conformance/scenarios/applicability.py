@@ -17,7 +17,7 @@ from amqpspec.model.promises.capabilities import METHODS, lacking
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.protocol.methods import OPERATOR
-from amqpspec.targets.brokers.operator import not_offered
+from amqpspec.targets.brokers.operator import asked_of, not_offered
 
 Obstacle = Callable[[CommandFile, TargetUnderTest], str | None]
 
@@ -78,7 +78,8 @@ def _no_operator(scenario: CommandFile, target: TargetUnderTest) -> str | None:
         return None
     if target.operator is None:
         return NO_OPERATOR
-    asked = (each.method for each in scenario.commands if each.method.startswith("operator."))
+    commands = [each for each in scenario.commands if each.method.startswith("operator.")]
+    asked = (what for each in commands for what in asked_of(each.method, dict(each.arguments)))
     missing = not_offered(target.operator, asked)
     return f"needs {missing}, which the operator of this target does not offer" if missing else None
 

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from amqpspec.model.protocol.methods import Table
+
+#: What a policy may say of a queue, by the names in actions: numbers, and texts. In its definition they have hyphens,
+#: and in an argument table `x-` stands before that.
+POLICY_NUMBERS = ("consumer_timeout", "max_length", "max_length_bytes", "message_ttl", "expires", "delivery_limit")
+POLICY_TEXTS = ("overflow", "dead_letter_exchange", "dead_letter_routing_key")
+POLICY_KEYS = {name: name.replace("_", "-") for name in (*POLICY_NUMBERS, *POLICY_TEXTS)}
+
+
+def definition_of(arguments: Table) -> Table:
+    """What the policy says that an action of these arguments sets."""
+    return {key: arguments[name] for name, key in POLICY_KEYS.items() if arguments.get(name) is not None}
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -13,8 +26,8 @@ class Policy:
     virtual_host: str = "/"
     #: of several that match, the highest one holds
     priority: int = 0
-    #: milliseconds; None: it says nothing of that
-    consumer_timeout: int | None = None
+    #: what it says, by the names of the arguments of a queue that say the same
+    definition: Table = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

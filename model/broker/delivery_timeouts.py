@@ -80,14 +80,8 @@ def time_of(broker: BrokerState, queue: Queue, arguments: Table) -> tuple[float,
 
 def of_queue_and_policy(broker: BrokerState, queue: Queue) -> float | None:
     """Seconds: the less of both (TIMEOUT-025); None if neither says anything."""
-    matching = [
-        policy
-        for policy in broker.policies.values()
-        if policy.queue == queue.name and policy.virtual_host == queue.vhost
-    ]
-    policy = max(matching, key=lambda each: each.priority, default=None)
-    said = [queue.arguments.get(ARGUMENT), policy.consumer_timeout if policy is not None else None]
-    return min((each / 1000 for each in said if is_whole_number(each)), default=None)
+    milliseconds = queue.in_force.get(ARGUMENT)
+    return milliseconds / 1000 if is_whole_number(milliseconds) else None
 
 
 # ------------------------------------------------------------------------------------------- deliveries

@@ -33,7 +33,7 @@ def most_ready(queue: Queue) -> int:
     if not queue.dropping:
         return len(queue.messages)
     most = len(queue.messages) + len(queue.dropping)
-    limit: int = queue.arguments.get(LENGTH, most)
+    limit: int = queue.in_force.get(LENGTH, most)
     return max(min(most, limit), len(queue.messages))
 
 

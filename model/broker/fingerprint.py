@@ -189,7 +189,7 @@ def _log(queue: Queue, broker: Broker) -> Hashable:
 
 
 def _expiry(queue: Queue, _: Broker) -> Hashable:
-    if "x-expires" not in queue.arguments:
+    if "x-expires" not in queue.in_force:
         return None
     return queue.uses, queue.settled_use, queue.expiring_use, queue.idle_since, queue.idle_by
 

@@ -75,10 +75,10 @@ def _reached(broker: BrokerState) -> Iterator[tuple[Queue, str]]:
             for queue in reachable(broker.exchanges, broker.queues, exchange):
                 yield queue, exchange.open_by
     for source in broker.queues.values():
-        name = source.arguments.get("x-dead-letter-exchange")
+        name = source.in_force.get("x-dead-letter-exchange")
         if not source.open_by or not isinstance(name, str):
             continue
-        key = source.arguments.get("x-dead-letter-routing-key")
+        key = source.in_force.get("x-dead-letter-routing-key")
         if name in broker.exchanges and name:
             targets = reachable(broker.exchanges, broker.queues, broker.exchanges[name])
         else:

@@ -48,6 +48,7 @@ from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.channels import Admission, Channel
 from amqpspec.model.broker.dispatch import contenders, rests
 from amqpspec.model.broker.limits import counted, own_limit_holds, shared_limit_holds
+from amqpspec.model.broker.policies import BEYOND_LENGTH
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.time_to_live import over_in_front
 from amqpspec.model.promises.queue_types import QueueType
@@ -55,7 +56,7 @@ from amqpspec.model.protocol.methods import ChannelKey
 
 LENGTH, BYTES, OVERFLOW = "x-max-length", "x-max-length-bytes", "x-overflow"
 #: The requirements by which a queue drops what is too much.
-BEYOND_LIMIT = frozenset({"OVERFLOW-001", "OVERFLOW-002", "OVERFLOW-003", "OVERFLOW-004"})
+BEYOND_LIMIT = frozenset({"OVERFLOW-001", "OVERFLOW-002", "OVERFLOW-003", "OVERFLOW-004"}) | BEYOND_LENGTH
 
 
 class Overflow(Enum):
@@ -68,7 +69,7 @@ class Overflow(Enum):
 
 
 def has_length_limit(broker: BrokerState, queue: Queue) -> bool:
-    arguments = queue.arguments
+    arguments = queue.in_force
     if queue.type is QueueType.STREAM or not broker.dialect.extensions:
         return False  # what a stream drops is a matter of its retention
     return LENGTH in arguments or BYTES in arguments
@@ -76,7 +77,7 @@ def has_length_limit(broker: BrokerState, queue: Queue) -> bool:
 
 def overflow(queue: Queue) -> Overflow:
     """QUORUM-007: a quorum queue takes reject-publish-dlx for drop-head (rabbit_quorum_queue:overflow)."""
-    chosen = Overflow(queue.arguments.get(OVERFLOW, Overflow.DROP_HEAD.value))
+    chosen = Overflow(queue.in_force.get(OVERFLOW, Overflow.DROP_HEAD.value))
     if chosen is Overflow.REJECT_AND_DEAD_LETTER and queue.type is QueueType.QUORUM:
         return Overflow.DROP_HEAD
     return chosen
@@ -141,16 +142,16 @@ def _shared_room(broker: BrokerState, channel: Channel, queue: Queue) -> float:
 
 def exceeded(queue: Queue, waiting: int, octets: int) -> str:
     """The requirement by which so many waiting messages, of so many octets, are too much; "" if they are not."""
-    length, most_octets = queue.arguments.get(LENGTH), queue.arguments.get(BYTES)
+    length, most_octets = queue.in_force.get(LENGTH), queue.in_force.get(BYTES)
     if length is not None and waiting > length:
-        return "OVERFLOW-001" if length else "OVERFLOW-003"
+        return queue.blamed("OVERFLOW-001" if length else "OVERFLOW-003", LENGTH)
     if most_octets is not None and octets > most_octets:
-        return "OVERFLOW-004"
+        return queue.blamed("OVERFLOW-004", BYTES)
     return ""
 
 
 def waiting_in(broker: BrokerState, queue: Queue, first: int) -> tuple[int, int]:
-    octets = size(broker, queue, islice(queue.messages, first, None)) if BYTES in queue.arguments else 0
+    octets = size(broker, queue, islice(queue.messages, first, None)) if BYTES in queue.in_force else 0
     return len(queue.messages) - first, octets
 
 
@@ -160,8 +161,10 @@ def waiting_in(broker: BrokerState, queue: Queue, first: int) -> tuple[int, int]
 def refusal(queue: Queue) -> str:
     """The requirement by which the queue refuses messages."""
     if overflow(queue) is Overflow.REJECT_AND_DEAD_LETTER:
-        return "OVERFLOW-006"
-    return "CONFIRM-014" if queue.type is QueueType.QUORUM else "CONFIRM-013"
+        otherwise = "OVERFLOW-006"
+    else:
+        otherwise = "CONFIRM-014" if queue.type is QueueType.QUORUM else "CONFIRM-013"
+    return queue.blamed(otherwise, OVERFLOW, LENGTH, BYTES)
 
 
 def hear_whether_refused(broker: BrokerState, queue: Queue, publisher: ChannelKey) -> bool:
@@ -236,7 +239,7 @@ def may_be_contrary(broker: BrokerState, channel: Channel) -> Iterator[Queue]:
 
 def _is_below_soft_limit(queue: Queue, waiting: int, octets: int) -> bool:
     """LOW_LIMIT in rabbit_fifo.hrl."""
-    limits = ((queue.arguments.get(LENGTH), waiting), (queue.arguments.get(BYTES), octets))
+    limits = ((queue.in_force.get(LENGTH), waiting), (queue.in_force.get(BYTES), octets))
     return all(most is None or number <= int(most * 0.8) for most, number in limits)
 
 
@@ -261,7 +264,7 @@ def refused_for_nothing(copies: Copies) -> str:
     if not copies:
         return "CONFIRM-008"
     for queue, _ in copies:
-        if LENGTH in queue.arguments or BYTES in queue.arguments:
+        if LENGTH in queue.in_force or BYTES in queue.in_force:
             return "OVERFLOW-001" if overflow(queue) is Overflow.DROP_HEAD else refusal(queue)
     return "CONFIRM-011"
 

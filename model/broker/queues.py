@@ -233,6 +233,20 @@ class ActiveConsumer:
     reason: str = to_blame("SAC-001")
 
 
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What the policies of the operator make of a queue (model.broker.policies)."""
+
+    #: what holds, by the names of arguments
+    in_force: Table
+    #: the requirements by which policies decide what holds, by the names of arguments
+    decided_by: Table = to_blame(factory=dict)
+    #: what a policy had said that has been cleared, likewise
+    cleared: Table = to_blame(factory=dict)
+    #: messages before this position were there when it became so
+    since: int = to_blame(0)
+
+
 @dataclass(slots=True, eq=False)
 class Queue:
     # ---- law
@@ -250,6 +264,8 @@ class Queue:
     #: `Dialect.negative_delivery_limit_is_none`)
     least_max_priority: int = 0
     negative_limit_is_none: bool = True
+    #: None: no policy has ever applied to it
+    policies: Policies | None = None
     deleted: bool = False
     #: what was ready when it was deleted: some of it may be under way to its consumers yet
     dropped_at_deletion: list[Message] = law(factory=list, view="dropped_at_deletion")
@@ -311,6 +327,21 @@ class Queue:
     held_when_purged: int = to_blame(0)
     #: messages settled or dropped of late, newest last, kept only to word failures
     gone: deque[Message] = to_blame(factory=lambda: deque(maxlen=64))
+
+    @property
+    def in_force(self) -> Table:
+        """What its arguments say, and the policy that applies to it."""
+        return self.arguments if self.policies is None else self.policies.in_force
+
+    def decided(self, *names: str) -> tuple[str, ...]:
+        """The requirements by which policies decide what these arguments would."""
+        if self.policies is None:
+            return ()
+        return tuple(each for name in names for each in self.policies.decided_by.get(name, ()))
+
+    def blamed(self, otherwise: str, *names: str) -> str:
+        """The requirement by which it goes by these arguments: that one, unless policies decide."""
+        return next(iter(self.decided(*names)), otherwise)
 
     @property
     def single_active_consumer(self) -> bool:

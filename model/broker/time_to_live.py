@@ -46,8 +46,8 @@ def begin_time_to_live(dialect: Dialect, queue: Queue, message: Message, since: 
     if milliseconds is None:
         return False
     message.deadline = Deadline(milliseconds / 1000, since, by)
-    is_own = not is_whole_number(queue.arguments.get(ARGUMENT))
-    message.ttl_from = NONE_AT_ALL if milliseconds == 0 else OWN if is_own else OF_QUEUE
+    is_own = not is_whole_number(queue.in_force.get(ARGUMENT))
+    message.ttl_from = NONE_AT_ALL if milliseconds == 0 else OWN if is_own else queue.blamed(OF_QUEUE, ARGUMENT)
     if queue.messages[0] is message:
         message.in_front_by = by
     return True
@@ -58,7 +58,7 @@ def time_to_live(dialect: Dialect, queue: Queue, message: Message) -> int | None
     if not dialect.extensions or queue.type is QueueType.STREAM or queue.reply_address:
         return None
     own = message.content.properties.get("expiration")
-    times = (None if own is None else int(own), queue.arguments.get(ARGUMENT))
+    times = (None if own is None else int(own), queue.in_force.get(ARGUMENT))
     return min((each for each in times if is_whole_number(each)), default=None)
 
 

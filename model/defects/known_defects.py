@@ -17,6 +17,7 @@ from amqpspec.model.defects.crashes import CRASHES
 from amqpspec.model.defects.crossings import CROSSINGS
 from amqpspec.model.defects.habits import HABITS
 from amqpspec.model.defects.limits import LIMITS
+from amqpspec.model.defects.policies import POLICIES
 from amqpspec.model.defects.queues import QUEUES
 from amqpspec.model.defects.reused_names import REUSED_NAMES
 from amqpspec.model.defects.reused_tags import REUSED_TAGS
@@ -50,6 +51,7 @@ WINDOWS: tuple[Window, ...] = (
     *TRANSACTIONS,
     *QUEUES,
     *LIMITS,
+    *POLICIES,
 )
 
 KNOWN_DEFECTS: Mapping[str, KnownDefect] = MappingProxyType(

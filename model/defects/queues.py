@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from amqpspec.model.broker.administration import definition_of
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
@@ -18,11 +19,17 @@ from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method, Table
 
+SET_POLICY = "operator.set-policy"
 
-def _declares(kind: str, wanted: Callable[[Table], Any]) -> Arms:
-    """A queue of that type is declared, and not only asked for, with such arguments."""
+
+def _declares(kind: str, wanted: Callable[[Table], Any], *by_policy: str) -> Arms:
+    """A queue of that type is declared, and not only asked for, with such arguments; or a policy says one of those, of
+    whatever queue and where its dead letters go.
+    """
 
     def arms(broker: Broker, method: Method) -> Scope | None:
+        if method.name == SET_POLICY:
+            return EVERYTHING if set(by_policy) & {f"x-{key}" for key in definition_of(method.arguments)} else None
         table: Table = method.arguments.get("arguments") or {}
         is_declared = broker.open_channel(method) is not None and not method.arguments.get("passive")
         if not is_declared or table.get("x-queue-type", "classic") != kind or not wanted(table):
@@ -46,7 +53,7 @@ def _gets_dead_letters(broker: Broker, difference: Difference) -> bool:
         return False
     if queue.type is QueueType.STREAM:
         return any(message.deaths for message in queue.log)
-    return EXCHANGE in queue.arguments and any(each.type is QueueType.STREAM for each in broker.queues.values())
+    return EXCHANGE in queue.in_force and any(each.type is QueueType.STREAM for each in broker.queues.values())
 
 
 def _routes_by_time_stamp(broker: Broker, method: Method) -> Scope | None:
@@ -68,8 +75,8 @@ QUEUES: tuple[Window, ...] = (
         " 'ignoring message properties and any overheads'",
         dialects=("rabbitmq-4.3",),
         spoils=SERVICE | {Part.CONFIRM},
-        kinds=("queue.declare",),
-        arms=_declares("quorum", lambda table: BYTES in table),
+        kinds=("queue.declare", SET_POLICY),
+        arms=_declares("quorum", lambda table: BYTES in table, BYTES),
     ),
     Window(
         name="drops-latest-letter-first",
@@ -78,8 +85,10 @@ QUEUES: tuple[Window, ...] = (
         source="v4.0.5 rabbit_fifo:drop_head, DlxEffects ++ Effects; release notes of 4.2.1 and 4.3.0",
         dialects=("rabbitmq-3", "rabbitmq-4.0"),
         spoils=frozenset({Part.DELIVERY, Part.COUNT}),
-        kinds=("queue.declare",),
-        arms=_declares("quorum", lambda table: {BYTES, LENGTH} & table.keys() and EXCHANGE in table),
+        kinds=("queue.declare", SET_POLICY),
+        arms=_declares(
+            "quorum", lambda table: {BYTES, LENGTH} & table.keys() and EXCHANGE in table, BYTES, LENGTH, EXCHANGE
+        ),
         explains=lambda broker, it: it.requirement.startswith(("DLX", "PUBLISH-015"))
         or (it.queue in broker.queues and has_length_limit(broker, broker.queues[it.queue])),
         versions=(versions("3.10.0", "4.2.0"),),

@@ -48,7 +48,7 @@ def _settles_in_next(broker: Broker, method: Method) -> Scope | None:
 def _crashes_next(broker: Broker, method: Method) -> Scope | None:
     """A classic queue has to have the number, as a pair if it has priorities, or to find what it dead-letters."""
     queues = _next_queues(broker, method, QueueType.CLASSIC)
-    crashing = [queue for queue in queues if {"x-max-priority", EXCHANGE} & queue.arguments.keys()]
+    crashing = [queue for queue in queues if {"x-max-priority", EXCHANGE} & queue.in_force.keys()]
     if not crashing:
         return None
     return EVERYTHING if any(queue.consumers for queue in crashing) else of_queues(broker, crashing)

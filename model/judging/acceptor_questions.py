@@ -262,7 +262,7 @@ def _may_ask_about(broker: Broker, connection: str, queue: Queue) -> bool:
 
 def _has_letters_coming(broker: Broker) -> bool:
     """Will messages expire, now or soon, that go to another queue then? Which one is not looked at."""
-    return any(EXCHANGE in queue.arguments and _may_expire(queue, broker.latest + SOON) for queue in broker.ageing)
+    return any(EXCHANGE in queue.in_force and _may_expire(queue, broker.latest + SOON) for queue in broker.ageing)
 
 
 def _may_expire(queue: Queue, by: float) -> bool:

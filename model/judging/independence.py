@@ -55,4 +55,4 @@ def asked_queue(broker: Broker, event: Input) -> str | None:
 def is_all(broker: Broker, event: MessageExpiry) -> bool:
     """Is the message only removed, and not dead-lettered to an exchange that is there?"""
     queue = broker.queues.get(event.queue)
-    return queue is None or queue.arguments.get(EXCHANGE) not in broker.exchanges
+    return queue is None or queue.in_force.get(EXCHANGE) not in broker.exchanges

@@ -153,7 +153,7 @@ def _may_be_refused_later(broker: Broker, event: Input) -> bool:
     and none later, or so?
     """
     queue = broker.queues.get(event.queue) if isinstance(event, MessageExpiry) else None
-    if queue is None or queue.arguments.get(EXCHANGE) not in broker.exchanges:
+    if queue is None or queue.in_force.get(EXCHANGE) not in broker.exchanges:
         return False
     return any(has_length_limit(broker, other) for other in broker.queues.values() if other is not queue)
 

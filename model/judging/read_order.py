@@ -69,7 +69,7 @@ def may_be_early(broker: Broker, pending: Iterable[Input], event: TraceEvent) ->
     if consumer is None:
         return False
     if broker.ageing and any(
-        EXCHANGE in queue.arguments and _hands_out(broker, pending, queue, event.connection)
+        EXCHANGE in queue.in_force and _hands_out(broker, pending, queue, event.connection)
         for queue in broker.ageing
         if queue is not consumer.queue
     ):

@@ -83,7 +83,7 @@ EVERYTHING = Scope(is_everything=True)
 def of_queues(broker: Broker, queues: Iterable[Queue], *channels: ChannelKey) -> Scope:
     """The queues and these channels. What a queue dead-letters goes to others, which it spoils as well."""
     found = list(queues)
-    if any(EXCHANGE in queue.arguments for queue in found):
+    if any(EXCHANGE in queue.in_force for queue in found):
         return EVERYTHING
     return Scope(frozenset(queue.name for queue in found), frozenset(channels))
 

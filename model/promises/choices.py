@@ -93,6 +93,8 @@ class Dialect:
     quorum_delivery_limit: int | None
     #: a negative `x-delivery-limit` means no limit; else it is exceeded at the first return (QUORUM-004)
     negative_delivery_limit_is_none: bool
+    #: `expires` of a policy holds whatever a quorum queue's `x-expires` says; else the lower of both (POLICY-007)
+    quorum_expires_by_policy: bool
     #: only reject and a lost holder count as failed deliveries, nack and recover do not (rabbit_fifo, 4.3)
     quorum_nack_has_not_failed: bool
     #: the header `x-acquired-count` exists (rabbit_fifo, 4.3)

@@ -168,6 +168,9 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             ("QUORUM-004",),
             either_in=(_THREE,),
         ),
+        "quorum_expires_by_policy": _change(
+            "v3.13.0 rabbit_quorum_queue:ra_machine_config (the policy's), v4.0.1 (the lower one)", ("POLICY-007",)
+        ),
         "quorum_nack_has_not_failed": _change(
             "release notes of 4.3.0; guide: quorum-queues, When is delivery count incremented",
             ("QUORUM-002", "QUORUM-003", "RECOVER-005"),

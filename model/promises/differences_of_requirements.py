@@ -40,6 +40,7 @@ REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
         "DURABLE-002": _change("guide: quorum-queues (data is replicated, and always on disk)"),
         "DURABLE-003": _change("guide: confirms, Automatic Requeueing (redeliveries are marked)"),
         "OVERFLOW-004": _defect("guide: maxlength (message body length counts)"),
+        "POLICY-002": _defect("guide: maxlength (reject-publish discards what is published, drop-head does not)"),
         "PUBLISH-016": _defect(
             "0-9-1 section 3.1.1: nothing of a content is modified; that type L may come as l is allowed of all"
             " (guide: amqp-0-9-1-errata has one 64-bit number)"

@@ -37,11 +37,13 @@ from amqpspec.model.rules.extensions import (
     late_settlement,
     message_expiry,
     nack,
+    policy,
     queue_expiry,
     stream_consuming,
     stream_settlement,
     timeout_cancels_consumer,
 )
+from amqpspec.model.rules.operator import settings
 from amqpspec.model.rules.queue import binding, queue
 from amqpspec.model.rules.tx import tx
 
@@ -85,7 +87,7 @@ RULES["queue.declare"] = direct_reply.declare
 RULES["basic.consume"] = direct_reply.consume
 
 # The steps that the chapters of 0-9-1 offer, and who takes part in each, in this order
-queue.made.taken_by(queue_expiry.begin)
+queue.made.taken_by(policy.begin, queue_expiry.begin)
 queue.asked_for_numbers.taken_by(queue_expiry.note_lifetime, message_expiry.note_expired)
 
 consume.used_again.taken_by(timeout_cancels_consumer.end_timed_out)
@@ -108,3 +110,5 @@ dead_letter.letter_came.taken_by(message_expiry.expire_timeless_letters)
 tx.published.taken_by(message_expiry.expire_timeless)
 
 ending.unseen_is_back.taken_by(dead_letter.take_back_unseen)
+
+settings.policies_changed.taken_by(policy.change)

@@ -5,14 +5,20 @@ The placeholders of an action are its arguments, in braces: `{user}`. Besides, e
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from amqpspec.model.broker.administration import POLICY_KEYS, definition_of
 from amqpspec.model.protocol.methods import OperatorAction
-from amqpspec.targets.brokers.operator import PeerOf, nobody, undoing
+from amqpspec.targets.brokers.operator import PeerOf, asked_of, nobody, not_offered, undoing
 from amqpspec.targets.errors import OperatorError, OperatorMissing
+
+_SET_POLICY = "operator.set-policy"
+#: All that a policy says, as JSON.
+_DEFINITION = "definition"
 
 #: By the name of an action the placeholders of its command.
 PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
@@ -24,7 +30,7 @@ PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
     "operator.close-connection": ("connection-name", "client-port", "reason"),
     "operator.set-alarm": (),
     "operator.clear-alarm": (),
-    "operator.set-policy": ("policy", "queue", "virtual-host", "priority", "consumer-timeout"),
+    _SET_POLICY: ("policy", "queue", "virtual-host", "priority", _DEFINITION, *POLICY_KEYS.values()),
     "operator.clear-policy": ("policy", "virtual-host"),
     "operator.configure": ("consumer-timeout", "channel-tick-interval"),
     "operator.reset-configuration": (),
@@ -48,13 +54,18 @@ class CommandOperator:
 
     @property
     def offered(self) -> frozenset[str]:
-        return frozenset(self._commands)
+        """A policy may say what its command has a placeholder for."""
+        found = PLACEHOLDER.findall(" ".join(self._commands.get(_SET_POLICY, ())))
+        said = POLICY_KEYS.values() if _DEFINITION in found else found
+        return frozenset(self._commands) | {f"{_SET_POLICY} {key}" for key in said}
 
     def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
         for action in actions:
-            if action.name not in self._commands:
-                raise OperatorMissing(f"there is no command for {action.name}")
+            if missing := not_offered(self, asked_of(action.name, action.arguments)):
+                raise OperatorMissing(f"there is no command for {missing}")
             values = {name.replace("_", "-"): str(value) for name, value in action.arguments.items()}
+            if action.name == _SET_POLICY:
+                values[_DEFINITION] = json.dumps(definition_of(action.arguments))
             if action.name == "operator.close-connection":
                 peer = peer_of(action.arguments.get("name", ""))
                 values |= {"connection-name": peer.connection_name, "client-port": str(peer.port)}

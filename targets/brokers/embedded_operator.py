@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from amqpspec.model.protocol.methods import OperatorAction, TraceEvent
 from amqpspec.targets.brokers.operator import PeerOf, undoing
@@ -21,7 +22,9 @@ class EmbeddedOperator:
     def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
         for action in actions:
             is_about_a_client = action.name == "operator.close-connection"
-            self._give(action, peer_of(action.arguments.get("name", "")).port if is_about_a_client else None)
+            port = peer_of(action.arguments.get("name", "")).port if is_about_a_client else None
+            # its time is one of a trace, and not one of the broker's clock
+            self._give(replace(action, time=0.0), port)
 
     def undo(self, actions: Sequence[OperatorAction]) -> None:
         for action in undoing(actions):

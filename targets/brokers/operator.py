@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from amqpspec.model.broker.administration import definition_of
 from amqpspec.model.protocol.methods import OPERATOR, OperatorAction, Table
 from amqpspec.targets.errors import OperatorError
 
@@ -47,8 +48,14 @@ class PartialOperator(Operator, Protocol):
 
     @property
     def offered(self) -> frozenset[str]:
-        """Names of actions."""
+        """Names of actions, and what a policy may say: `operator.set-policy max-length`."""
         ...
+
+
+def asked_of(action: str, arguments: Table) -> list[str]:
+    """What an operator has to be able to do for that."""
+    said = definition_of(arguments) if action == "operator.set-policy" else {}
+    return [action, *(f"{action} {key}" for key in said)]
 
 
 def not_offered(operator: Operator, actions: Iterable[str]) -> str:

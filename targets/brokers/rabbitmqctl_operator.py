@@ -7,10 +7,12 @@ for people, in commands of rabbitmqctl.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from amqpspec.model.broker.administration import definition_of
 from amqpspec.model.protocol.methods import OperatorAction
 from amqpspec.targets.brokers.operator import Operator, PeerOf, nobody, undoing
 from amqpspec.targets.errors import OperatorError, TargetError
@@ -119,8 +121,10 @@ def _setting(name: str, value: int) -> str:
 def _policy(action: OperatorAction, vhost: str) -> str:
     arguments = action.arguments
     name, pattern = _binary(arguments.get("policy", "")), _binary(f"^{re.escape(arguments.get('queue', ''))}$")
-    said = {"consumer-timeout": arguments.get("consumer_timeout")}
-    definition = ", ".join(f"{{{_binary(key)}, {value}}}" for key, value in said.items() if value is not None)
+    said = definition_of(arguments).items()
+    definition = ", ".join(
+        f"{{{_binary(key)}, {_binary(value) if isinstance(value, str) else value}}}" for key, value in said
+    )
     priority = arguments.get("priority", 0)
     return f'ok = rabbit_policy:set({vhost}, {name}, {pattern}, [{definition}], {priority}, <<"queues">>, {_ACTOR})'
 
@@ -171,8 +175,9 @@ def by_hand(action: OperatorAction, connection_name: str = "") -> list[str]:
             ]
         case "operator.set-policy":
             pattern = _shell(f"^{re.escape(str(action.arguments.get('queue', '')))}$")
-            definition = _shell(f'{{"consumer-timeout": {action.arguments.get("consumer_timeout")}}}')
-            return [f"rabbitmqctl set_policy -p {vhost} {arguments.get('policy')} {pattern} {definition}"]
+            definition = _shell(json.dumps(definition_of(action.arguments)))
+            said = f"--priority {arguments.get('priority', 0)} --apply-to queues"
+            return [f"rabbitmqctl set_policy -p {vhost} {said} {arguments.get('policy')} {pattern} {definition}"]
         case "operator.clear-policy":
             return [f"rabbitmqctl clear_policy -p {vhost} {arguments.get('policy')}"]
     return []

@@ -20,6 +20,7 @@ from amqpspec.targets.faults.dispatch_order import DISPATCH_ORDER
 from amqpspec.targets.faults.header_types import HEADER_TYPES
 from amqpspec.targets.faults.messages import MESSAGES
 from amqpspec.targets.faults.overflow import OVERFLOWING
+from amqpspec.targets.faults.policies import POLICIES
 from amqpspec.targets.faults.protocol import PROTOCOL
 from amqpspec.targets.faults.qos import LIMITS
 from amqpspec.targets.faults.quorum import QUORUM
@@ -36,7 +37,7 @@ __all__ = ["FAULTS", "Fault", "UnknownFault", "fault_named"]
 
 _CHAPTERS: tuple[Chapter, ...] = (
     SETTLEMENT, DELIVERY, CANCEL, LIMITS, DISPATCH, DISPATCH_ORDER, MESSAGES, STREAM, QUORUM, TOPOLOGY, PROTOCOL,
-    TIME_TO_LIVE, TRANSACTIONS, OVERFLOWING, CONFIRMS, CONTENTS, HEADER_TYPES,
+    TIME_TO_LIVE, TRANSACTIONS, OVERFLOWING, CONFIRMS, CONTENTS, HEADER_TYPES, POLICIES,
     TIMEOUTS, TIMEOUT_EFFECTS, TIMEOUTS_OF_CHANNELS,
 )  # fmt: skip
 

@@ -110,7 +110,7 @@ def _(broker: ServedBroker, consumer: Consumer) -> float:
 
 def _policies(broker: ServedBroker, queue: Queue) -> list[int]:
     """Milliseconds that policies give the queue."""
-    return [policy.consumer_timeout or 0 for policy in broker.policies.values() if policy.queue == queue.name]
+    return [policy.definition.get(ARGUMENT, 0) for policy in broker.policies.values() if policy.queue == queue.name]
 
 
 @_for_consumers("timeout-setting-ignored", OF_SERVER, "The server's setting is ignored.")

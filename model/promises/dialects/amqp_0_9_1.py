@@ -17,6 +17,7 @@ AMQP_0_9_1 = Dialect(
     quorum_requeue=QuorumRequeue.FRONT,
     quorum_delivery_limit=None,
     negative_delivery_limit_is_none=True,
+    quorum_expires_by_policy=False,
     quorum_nack_has_not_failed=False,
     quorum_acquired_count=False,
     quorum_count_on_first_get=False,

@@ -90,6 +90,7 @@ from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.internal_events import DeliveryLimitExcess
 from amqpspec.model.broker.message_order import put_back_as_new, put_back_in_front, put_back_in_place
 from amqpspec.model.broker.overflow import handed_over, has_length_limit
+from amqpspec.model.broker.policies import AT_THAT_MOMENT, BEYOND_RETURNS, LIMIT
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.promises.choices import CarriedFailures, QuorumRequeue
 from amqpspec.model.promises.queue_types import QueueType
@@ -102,26 +103,29 @@ given_back: Step[Broker, Queue, Sequence[Message], ChannelKey, Collection[Messag
 #: The message came back to the queue, from that channel, over the delivery limit; the queue has dropped it.
 dropped_at_limit: Step[Broker, Queue, Message, ChannelKey | None] = Step()
 
+#: The requirements by which a message goes that has come back too often.
+AT_LIMIT = frozenset({"QUORUM-003", "QUORUM-004"}) | BEYOND_RETURNS
+
 #: Another client, for which the delivery had timed out, has settled it: that is no reason for it not to come back.
 SETTLED_LATE = "TIMEOUT-019"
 
 
 def delivery_limit(broker: Broker, queue: Queue) -> int | None:
     """Most failed deliveries before a quorum queue drops a message; None: no limit (QUORUM-003, QUORUM-004)."""
-    limit = queue.arguments.get("x-delivery-limit")
+    limit = queue.in_force.get(LIMIT)
     if not is_whole_number(limit):
         return broker.dialect.quorum_delivery_limit  # rabbit_quorum_queue:get_delivery_limit
     return None if limit < 0 and queue.negative_limit_is_none else limit
 
 
 def _has_negative_limit(queue: Queue) -> bool:
-    limit = queue.arguments.get("x-delivery-limit")
+    limit = queue.in_force.get(LIMIT)
     return is_whole_number(limit) and limit < 0
 
 
 def was_dropped_at_limit(message: Message) -> bool:
     """Has its queue dropped the message when it came back?"""
-    return message.reason in ("QUORUM-003", "QUORUM-004")
+    return message.reason in AT_LIMIT
 
 
 def give_back(
@@ -175,7 +179,7 @@ def _put_back(
     """
     message.arrival = Arrival.RETURNING
     transit_group = broker.join_transit_group(queue, message)
-    if EXCHANGE in queue.arguments:
+    if EXCHANGE in queue.in_force:
         message.tries += 1
     if _is_carried_on(broker, queue, failed, lost_holder):
         message.failures += 1
@@ -188,9 +192,11 @@ def _put_back(
     if failed:
         message.delivery_count += 1
     limit = delivery_limit(broker, queue)
-    requirement = "QUORUM-004" if _has_negative_limit(queue) else "QUORUM-003"
+    requirement = queue.blamed("QUORUM-004" if _has_negative_limit(queue) else "QUORUM-003", LIMIT)
     if limit is not None and message.delivery_count > limit:
-        broker.fired(*{"QUORUM-003", requirement})
+        broker.fired(*{"QUORUM-003", requirement, *queue.decided(LIMIT)})
+        if queue.policies and queue.decided(LIMIT) and message.position < queue.policies.since:
+            broker.fired(AT_THAT_MOMENT)
         del queue.unproven[message]
         broker.note_gone(queue, message, requirement)
         dropped_at_limit(broker, queue, message, holder)

@@ -114,7 +114,7 @@ def _as_they_hear(broker: Broker, channel: Channel, returning: Collection[Queue]
     """
     consumers = list(channel.consumers.values())
     classic = dict.fromkeys(consumer.queue for consumer in consumers if consumer.queue.type is QueueType.CLASSIC)
-    for queue in sorted(classic, key=lambda queue: not (queue in returning and EXCHANGE in queue.arguments)):
+    for queue in sorted(classic, key=lambda queue: not (queue in returning and EXCHANGE in queue.in_force)):
         _leave(broker, channel, [consumer for consumer in consumers if consumer.queue is queue], requirement)
         if queue in returning:
             yield queue

@@ -72,6 +72,7 @@ from amqpspec.model.broker.dead_letter_headers import (
 )
 from amqpspec.model.broker.openness import open_queue
 from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
+from amqpspec.model.broker.policies import AT_THAT_MOMENT, CLEARED
 from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue
 from amqpspec.model.broker.routing import Routes, route
 from amqpspec.model.promises.choices import CarriedFailures
@@ -87,7 +88,7 @@ letter_came: Step[Broker, Queue] = Step()
 def discard_message(broker: Broker, queue: Queue, message: Message, holder: ChannelKey, failed: bool) -> None:
     """The client refused the message for good. `failed`: it counts as a failed delivery (QUORUM-002)."""
     carried = broker.dialect.carried_failures
-    if EXCHANGE in queue.arguments:
+    if EXCHANGE in queue.in_force:
         message.tries += 1
     if carried is CarriedFailures.OF_QUORUM_QUEUES and queue.type is QueueType.QUORUM:
         message.failures += 1  # rabbit_fifo:discard, whatever the method
@@ -177,7 +178,9 @@ def _dead_letter(
     `holder`: the channel that gave it up, if one did and is there. `chain` as for `_put`. Its headers (DLX-001,
     DLX-002, DLX-003, DLX-006) are made by `model.broker.dead_letter_headers`.
     """
-    name = queue.arguments.get(EXCHANGE)
+    name = queue.in_force.get(EXCHANGE)
+    if queue.policies and EXCHANGE in queue.policies.cleared:
+        broker.fired(CLEARED)
     if name is None or not broker.dialect.extensions or queue.deleted:
         return ()
     exchange = broker.exchanges.get(name)
@@ -186,8 +189,12 @@ def _dead_letter(
         return ()
     if has_own_history(message):
         broker.fired("DLX-004")
+    by_policies = queue.decided(EXCHANGE, ROUTING_KEY)
+    if by_policies and queue.policies and message.position < queue.policies.since:
+        by_policies = (AT_THAT_MOMENT, *by_policies)
+    broker.fired(*dict.fromkeys(by_policies))
     content, deaths = recorded(broker.dialect, queue, message, reason)
-    key: str | None = queue.arguments.get(ROUTING_KEY)
+    key: str | None = queue.in_force.get(ROUTING_KEY)
     keys = _keys(queue, message)
     content = _without_key_headers(broker, content) if key is not None else content
     letters: list[tuple[Queue, Message]] = []
@@ -205,7 +212,7 @@ def _dead_letter(
             exchange.name,
             keys[0],
             0,
-            reason=message.refused_by or CAUSES[reason],
+            reason=message.refused_by or next(iter(by_policies), CAUSES[reason]),
             via=sender(queue),
             deaths=deaths,
             further_keys=keys[1:],
@@ -230,7 +237,7 @@ def has_to_be_seen(broker: Broker, queue: Queue, message: Message) -> bool:
     in a queue never comes to that one again (DLX-008).
     """
     return any(
-        each.type is QueueType.STREAM or (each.type is QueueType.QUORUM and BYTES in each.arguments)
+        each.type is QueueType.STREAM or (each.type is QueueType.QUORUM and BYTES in each.in_force)
         for each in letters_go_to(broker, queue, message)
         if each is not queue
     )
@@ -238,7 +245,7 @@ def has_to_be_seen(broker: Broker, queue: Queue, message: Message) -> bool:
 
 def letters_go_to(broker: Broker, queue: Queue, message: Message) -> list[Queue]:
     """The queues to which a dead letter of the message would go from the queue now."""
-    exchange = broker.exchanges.get(queue.arguments[EXCHANGE]) if EXCHANGE in queue.arguments else None
+    exchange = broker.exchanges.get(queue.in_force[EXCHANGE]) if EXCHANGE in queue.in_force else None
     if exchange is None or queue.deleted or not broker.dialect.extensions:
         return []
     content, _ = recorded(broker.dialect, queue, message, REJECTED)
@@ -252,7 +259,7 @@ def sender(queue: Queue) -> ChannelKey:
 
 def _keys(queue: Queue, message: Message) -> tuple[str, ...]:
     """DLX-005."""
-    key: str | None = queue.arguments.get(ROUTING_KEY)
+    key: str | None = queue.in_force.get(ROUTING_KEY)
     return (message.routing_key, *message.further_keys) if key is None else (key,)
 
 

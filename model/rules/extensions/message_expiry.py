@@ -33,6 +33,7 @@ from amqpspec.model.broker.internal_events import MessageExpiry
 from amqpspec.model.broker.overflow import handed_over
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.time_to_live import (
+    ARGUMENT,
     BEHIND,
     GIVEN_BACK,
     certain_by,
@@ -285,7 +286,9 @@ def give_up_expired(broker: Broker, queue: Queue, message: Message, by: float) -
     requirement = GIVEN_BACK if message.redelivered else message.ttl_from
     broker.note_gone(queue, message, requirement)
     # it is the broker's own doing, also where only a barrier shows it
-    broker.bookkeeping.exercised[requirement] += 1
+    decided = queue.decided(ARGUMENT)
+    for each in dict.fromkeys((requirement, *(decided if message.ttl_from in decided else ()))):
+        broker.bookkeeping.exercised[each] += 1
     holder = _holder(broker, message)
     if holder is not None:
         broker.touch(broker.channels[holder], queue, keeps_state=False)

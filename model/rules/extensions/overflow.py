@@ -32,6 +32,9 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.message_order import note_left
 from amqpspec.model.broker.overflow import (
     BEYOND_LIMIT,
+    BYTES,
+    LENGTH,
+    OVERFLOW,
     Overflow,
     exceeded,
     handed_over,
@@ -43,6 +46,7 @@ from amqpspec.model.broker.overflow import (
     size,
     waiting_in,
 )
+from amqpspec.model.broker.policies import CLEARED
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey
@@ -56,6 +60,9 @@ def drop_excess(
     `given_back`: it is so by what came back. A classic queue drops before it serves who waits
     (rabbit_amqqueue_process:requeue_and_run); it had handed out before what is `away`.
     """
+    if queue.policies and len(queue.messages) > queue.policies.cleared.get(LENGTH, len(queue.messages)):
+        queue.reason = CLEARED
+        broker.fired(CLEARED)
     if not has_length_limit(broker, queue) or overflow(queue) is not Overflow.DROP_HEAD:
         return []
     first = 0 if given_back and queue.type is QueueType.CLASSIC else handed_over_at_once(broker, queue)
@@ -71,6 +78,9 @@ def drop_excess(
         queue.unproven.pop(message, None)
         note_left(broker.dialect, queue, first)
         waiting, octets = waiting - 1, octets - size(broker, queue, [message])
+        by_policies = queue.decided(LENGTH, BYTES)
+        if requirement in by_policies:
+            broker.fired(*by_policies[by_policies.index(requirement) + 1 :])
         requirement = "OVERFLOW-002" if given_back else requirement
         broker.note_gone(queue, message, requirement)
         broker.fired(requirement)
@@ -121,4 +131,4 @@ def refuse(broker: Broker, queue: Queue, message: Message, *, confirming: bool) 
     message.refused_by = refusal(queue)
     requirement = message.refused_by if confirming else "OVERFLOW-005"
     broker.note_gone(queue, message, requirement)
-    broker.fired(requirement)
+    broker.fired(*dict.fromkeys((requirement, *queue.decided(OVERFLOW, LENGTH, BYTES))))

@@ -47,7 +47,7 @@ EARLY_PART, EARLY_SECONDS = 0.5, 1.0
 
 def lifetime(queue: Queue) -> float | None:
     """Seconds that the queue lives unused; None: for ever."""
-    milliseconds = queue.arguments.get(ARGUMENT)
+    milliseconds = queue.in_force.get(ARGUMENT)
     return milliseconds / 1000 if is_whole_number(milliseconds) and queue.type in SLACK else None
 
 
@@ -58,10 +58,22 @@ def begin(broker: Broker, queue: Queue) -> None:
         broker.used(queue)
 
 
+def begin_again(broker: Broker, queue: Queue) -> None:
+    """What its policies say has changed: its time begins anew, but for quorum queues from 4.3 on
+    (rabbit_fifo:update_config).
+    """
+    if lifetime(queue) is not None:
+        broker.expiring[queue.name] = None
+        unused_since = queue.idle_since
+        broker.used(queue)
+        if queue.type is QueueType.QUORUM and not broker.is_punctual:
+            queue.idle_since = unused_since
+
+
 def note_lifetime(broker: Broker, queue: Queue, shown: list[str]) -> None:
     """An answer shows that the queue is still there."""
     if _has_been_idle(broker, queue):
-        shown[0] = "QUEUE-027"
+        shown[:1] = queue.decided(ARGUMENT) or ("QUEUE-027",)
     if _is_kept_by_consumers(broker, queue):
         shown.append("CANCEL-015")
 
@@ -145,7 +157,8 @@ def note_going(broker: Broker, queue: Queue) -> None:
 
 
 def expire(broker: Broker, queue: Queue) -> None:
-    broker.end_queue(queue, "QUEUE-027")
+    broker.fired(*queue.decided(ARGUMENT)[1:])
+    broker.end_queue(queue, queue.blamed("QUEUE-027", ARGUMENT))
 
 
 def process_expiry(broker: Broker, event: QueueExpiry) -> None:

@@ -95,6 +95,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
+from amqpspec.model.broker.policies import NO_ARGUMENT
 from amqpspec.model.broker.queues import ANY_NUMBER, Queue
 from amqpspec.model.broker.time_to_live import missed
 from amqpspec.model.broker.timed_out_consumers import lingering
@@ -204,6 +205,8 @@ def _shown_by_redeclare(broker: Broker, queue: Queue, wanted: Queue, asked_durab
         return "QUEUE-012"
     if differing:
         return "QUEUE-011" if differing.isdisjoint(broker.dialect.queue_arguments.of(queue.type)) else "QUEUE-010"
+    if queue.policies and queue.policies.decided_by:
+        return NO_ARGUMENT
     return "QUEUE-009" if wanted.owner and asked_durable else "QUEUE-001"
 
 

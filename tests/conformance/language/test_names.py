@@ -43,6 +43,14 @@ P = "amqpspec-0123456789-"
             'a.1 queue.declare q x-dead-letter-exchange="" x-dead-letter-routing-key=r',
             f'a.1 queue.declare {P}q x-dead-letter-exchange="" x-dead-letter-routing-key={P}r',
         ),
+        (
+            "broker operator.set-policy p queue=q dead-letter-exchange=x dead-letter-routing-key=r",
+            f"broker operator.set-policy {P}p queue={P}q dead-letter-exchange={P}x dead-letter-routing-key=r",
+        ),
+        (
+            'broker operator.set-policy p queue=q dead-letter-exchange="" dead-letter-routing-key=r',
+            f'broker operator.set-policy {P}p queue={P}q dead-letter-exchange="" dead-letter-routing-key={P}r',
+        ),
         ("a.1 queue.declare q x-dead-letter-exchange=5", f"a.1 queue.declare {P}q x-dead-letter-exchange=5"),
         ("a.1 basic.ack 3 multiple &", "a.1 basic.ack 3 multiple &"),
     ],

@@ -21,7 +21,7 @@ from amqpspec.model.broker.field_kinds import NOT_COMPARED, kind_of, view_of
 from amqpspec.model.broker.fingerprint import VIEWS, fingerprint
 from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.owed import Expected, PendingGet
-from amqpspec.model.broker.queues import Binding, Consumer, Dropping, Exchange, Message, Queue
+from amqpspec.model.broker.queues import Binding, Consumer, Dropping, Exchange, Message, Policies, Queue
 from amqpspec.model.broker.routing import Routes
 from amqpspec.model.broker.ruling import Outcome, Ruling
 from amqpspec.model.broker.transaction import Publication, Transaction
@@ -68,11 +68,13 @@ def state() -> tuple[Broker, dict[str, Any]]:
     binding = Binding("q", "k")
     exchange = broker.exchanges["x"] = Exchange("x", "direct", bindings=(binding,))
     policy, user = Policy("q"), User("u", "p")
+    queue.policies = Policies({"x-expires": 9})
     broker.policies["/", "p"], broker.users["u"] = policy, user
     records = (
         broker, deadline, expected.due, content, method, message, queue, queue.active, second, dropping, publication,
         publication.routes, ruling, channel.transaction, expected, get, lost, channel, channel.unacknowledged[1],
         channel.timed_out[2], channel.assembly, connection, binding, exchange, policy, user,
+        queue.policies,
     )  # fmt: skip
     return broker, {type(record).__name__: record for record in records}
 

@@ -67,6 +67,10 @@ def delivered(channel: str, tag: int, body: str, consumer: str = "t", **about: A
     )  # fmt: skip
 
 
+#: The policy of the queue.
+POLICY = "broker operator.set-policy p queue=q"
+
+
 def again(tag: str, queue: str = QUORUM, limit: int = 0, *more: str) -> list[str]:
     """A consumer of that tag is cancelled with m1 in hand, and there is one of the tag t then."""
     return [
@@ -286,6 +290,16 @@ WAYS: dict[str, Way] = {
         instead=[f"{QUORUM} {TO_D}", *publish("11", "22"), "c.1 basic.get q", "c.1 basic.reject 1", "c.1 basic.get q",
                  "c.1 basic.reject 2"],
         then=["a.1 basic.get d"],
+    ),
+    "refuses-on-after-reject-publish": Way(
+        [QUORUM, "a.1 confirm.select", "a.1 basic.publish q body=m1"],
+        [f"{POLICY} max-length=0 overflow=reject-publish", "a.1 basic.publish q body=m2", f"{POLICY} max-length=9"],
+        lambda talk: talk.see("a.1", "basic.nack", delivery_tag=3, multiple=False, requeue=False),
+        instead=["a.1 basic.publish q body=m2"], then=["a.1 basic.publish q body=m3"],
+    ),
+    "limit-comes-before-reject-publish": Way(
+        [CLASSIC, *publish("m1", "m2")], [f"{POLICY} max-length=1 overflow=reject-publish"],
+        lambda talk: talk.count(1).silence(), instead=[f"{POLICY} max-length=2"], then=[COUNT],
     ),
     "exclusive-consumer-ignored": Way(
         [QUORUM, "a.1 basic.consume q tag=t exclusive"], ["b.1 basic.consume q tag=u"],

@@ -157,6 +157,31 @@ def test_commands_are_given_what_they_ask_for_and_what_was_made_is_undone(tmp_pa
     ]
 
 
+def test_a_policy_is_told_as_a_whole_or_by_its_parts(tmp_path: Path) -> None:
+    said = {"policy": "p", "queue": "q", "max_length": 3, "overflow": "drop-head"}
+    whole = operator(tmp_path, set_policy=(*TELL, "{queue}", "{definition}"))
+    whole.carry_out([action("set-policy", **said)], peer_of)
+    parts = operator(tmp_path, set_policy=(*TELL, "{queue}", "{max-length}", "{overflow}", "{message-ttl}", "end"))
+    parts.carry_out([action("set-policy", **said)], peer_of)
+    told = (tmp_path / "told").read_text().splitlines()
+    assert told == ['q {"max-length": 3, "overflow": "drop-head"}', "q 3 drop-head  end"]
+    with pytest.raises(OperatorMissing, match=r"no command for operator.set-policy expires"):
+        parts.carry_out([action("set-policy", policy="p", queue="q", expires=3)], peer_of)
+
+
+def test_scenarios_whose_policies_cannot_be_told_are_not_run(tmp_path: Path) -> None:
+    (scenario,) = parse_command_file("broker operator.set-policy p queue=q max-length=1 message-ttl=5\n", "x")
+    description = TargetDescription("t", "p", "1", "rabbitmq-4.3")
+
+    def why_not(*placeholders: str) -> str | None:
+        subject = operator(tmp_path, set_policy=(*TELL, *placeholders))
+        return obstacle(scenario, TargetUnderTest(Address("h"), description, operator=subject))
+
+    missing = "needs operator.set-policy message-ttl, which the operator of this target does not offer"
+    assert why_not("{definition}") is why_not("{max-length}", "{message-ttl}") is None
+    assert why_not("{max-length}") == missing
+
+
 def test_a_command_that_fails_says_so(tmp_path: Path) -> None:
     failing = (sys.executable, "-c", "import sys; sys.exit('no such user')")
     with pytest.raises(OperatorError, match=r"operator.set-alarm: .* ended with exit status 1: no such user"):

@@ -62,6 +62,14 @@ def test_names_cannot_break_out_of_what_rabbitmqctl_is_told() -> None:
     assert told.startswith('ok = rabbit_auth_backend_internal:add_user(<<"u\\x{22}>>), x\\x{5c}\\x{fc}"/utf8>>, <<>>, ')
 
 
+def test_a_policy_is_told_as_the_broker_keeps_it() -> None:
+    told = expression(frame("broker operator.set-policy p queue=q max-length=3 dead-letter-exchange="), nobody)
+    assert told == (
+        'ok = rabbit_policy:set(<<"/"/utf8>>, <<"p"/utf8>>, <<"^q$"/utf8>>,'
+        ' [{<<"max-length"/utf8>>, 3}, {<<"dead-letter-exchange"/utf8>>, <<>>}], 0, <<"queues">>, <<"amqpspec">>)'
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "commands"),
     [
@@ -71,6 +79,14 @@ def test_names_cannot_break_out_of_what_rabbitmqctl_is_told() -> None:
         ("delete-user u", ["rabbitmqctl delete_user u"]),
         ("add-vhost v", ["rabbitmqctl add_vhost v"]),
         ("delete-vhost v", ["rabbitmqctl delete_vhost v"]),
+        (
+            "set-policy p queue=q.1 virtual-host=v priority=2 max-length=3 overflow=drop-head",
+            [
+                "rabbitmqctl set_policy -p v --priority 2 --apply-to queues p '^q\\.1$'"
+                ' \'{"max-length": 3, "overflow": "drop-head"}\''
+            ],
+        ),
+        ("clear-policy p", ["rabbitmqctl clear_policy -p / p"]),
         ("set-alarm", ["rabbitmqctl eval 'rabbit_alarm:set_alarm({{resource_limit, memory, node()}, []}).'"]),
         ("clear-alarm", ["rabbitmqctl eval 'rabbit_alarm:clear_alarm({resource_limit, memory, node()}).'"]),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.targets.faults.confirm_lines import CONFIRM_LINES
 from tests.targets.faults.overflow_lines import OVERFLOW_LINES
+from tests.targets.faults.policy_lines import POLICY_LINES
 
 LINES: dict[str, str] = {
     # ------------------------------------------------------------------------------- what is looked at
@@ -1001,5 +1002,6 @@ LINES: dict[str, str] = {
         b.1 basic.get q
     """,
     **OVERFLOW_LINES,
+    **POLICY_LINES,
     **CONFIRM_LINES,
 }
