@@ -58,7 +58,7 @@ def _refuse_tag(broker: Broker, method: Method) -> None:
 
 def _answers_nothing(broker: Broker, method: Method) -> bool:
     consumer = _named(broker, method)
-    return consumer is not None and not consumer.timed_out and waits_for_answer(broker, consumer.channel)
+    return consumer is not None and not consumer.timed_out
 
 
 def _ignore(broker: Broker, method: Method) -> None:

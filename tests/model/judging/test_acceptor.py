@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection
 from itertools import permutations
 from typing import Any, Self
 
@@ -26,15 +25,8 @@ ANOTHER = "Another broker"
 class Conversation:
     """Frames of a client and a broker, given to an acceptor. Connections and channels open themselves."""
 
-    def __init__(
-        self,
-        dialect: str = "rabbitmq-4.3",
-        bound: int = DEFAULT_BOUND,
-        product: str = RABBITMQ,
-        server_capabilities: Collection[str] = (),
-    ) -> None:
+    def __init__(self, dialect: str = "rabbitmq-4.3", bound: int = DEFAULT_BOUND, product: str = RABBITMQ) -> None:
         self.acceptor = acceptor_for(dialect_named(dialect), bound, product=product)
-        self._server_capabilities = server_capabilities
         self._open: set[tuple[str, int]] = set()
 
     def send(self, *lines: str) -> Self:
@@ -93,7 +85,7 @@ class Conversation:
     def _ensure_open(self, connection: str, number: int) -> None:
         if (connection, 0) not in self._open:
             self._open.add((connection, 0))
-            for method in opening(connection, self.acceptor.dialect, server_capabilities=self._server_capabilities):
+            for method in opening(connection, self.acceptor.dialect):
                 if method.sent:
                     self.acceptor.sent(method)
                 else:
