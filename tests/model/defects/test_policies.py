@@ -6,6 +6,8 @@ import pytest
 
 from tests.model.defects.lawful_answers import Answered
 
+pytestmark = pytest.mark.known_defects
+
 LETTERS = "dead-letter-exchange= dead-letter-routing-key=d"
 
 
