@@ -33,7 +33,7 @@ from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.internal_events import ConnectionTeardown
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.errors import shortened
-from amqpspec.model.protocol.methods import OperatorAction
+from amqpspec.model.protocol.methods import Fault, OperatorAction
 from amqpspec.model.protocol.patterns import Anything, OneOf
 from amqpspec.model.rules.connection.blocking import clear_alarm, set_alarm
 from amqpspec.model.rules.connection.ending import end_connection
@@ -46,7 +46,14 @@ DEFAULT_VHOST = "/"
 
 def operate(broker: Broker, action: OperatorAction) -> None:
     """Process what the operator does."""
-    _RULES[action.name](broker, action)
+    if not isinstance(action, Fault):
+        _RULES[action.name](broker, action)
+    elif action.name in ("broker.stop", "broker.kill"):  # until faults have a law of their own
+        for connection in list(broker.connections.values()):
+            if connection.state is ConnectionState.OPEN:
+                connection.may_end = True
+                if action.name == "broker.stop":
+                    _owe_close(broker, connection, ("broker forced connection closure with reason 'shutdown'",))
 
 
 def force_close(broker: Broker, connection: Connection, *explanations: str) -> None:
