@@ -1,0 +1,75 @@
+"""When something was wrong with the broker or its network in a soak, and what may be otherwise because of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from amqpspec.conformance.soak.schedule import NEEDS, Kind
+
+#: Seconds before a fault in which what was sent may not have been read, or not have reached a disk.
+BEFORE = 5.0
+#: Seconds after the end of a fault in which the nodes of a broker find out what happened meanwhile.
+AFTER = 5.0
+
+_BEGINS = {NEEDS[kind][0]: kind for kind in Kind if NEEDS[kind]}
+_ENDS = {"broker.restart": (Kind.KILL, Kind.STOP), "broker.resume": (Kind.PAUSE,), "network.heal": (Kind.CUT, Kind.SLOW)}
+
+
+@dataclass(slots=True)
+class Window:
+    """From `begin` to `end` of the trace's seconds. `node` is None where all nodes are concerned. `line`: of the
+    trace.
+    """
+
+    kind: Kind
+    begin: float
+    line: int
+    node: int | None = None
+    end: float = inf
+    number: int = 0
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        place = f" of node {self.node}" if self.node is not None else ""
+        return f"{self.kind}{place} at {self.begin:.1f} s (line {self.line})"
+
+
+class Windows:
+    """Those of a soak, in the order of their beginning. What clients do is not among them."""
+
+    def __init__(self) -> None:
+        self.all: list[Window] = []
+        #: when the whole broker was there again after it had been down, and when it had gone down
+        self.lives: list[tuple[float, float]] = []
+
+    def take(self, name: str, node: int | None, time: float, line: int) -> None:
+        """A fault of that name came."""
+        kind = _BEGINS.get(name)
+        if kind is not None:
+            self.all.append(Window(kind, time, line, node, number=len(self.all) + 1))
+            if kind is Kind.TRANSFER_LEADER:
+                self.all[-1].end = time
+            return
+        for window in self.all:
+            if window.end == inf and window.kind in _ENDS.get(name, ()) and window.node == node:
+                window.end = time
+                if name == "broker.restart" and node is None:
+                    self.lives.append((window.begin, time))
+
+    def touch(self, begin: float, end: float) -> bool:
+        """Was something wrong between these times, or shortly before or after?"""
+        return any(window.begin <= end + BEFORE and begin <= window.end + AFTER for window in reversed(self.all))
+
+    def last_before(self, time: float) -> Window | None:
+        """The last one that had begun by then."""
+        return next((window for window in reversed(self.all) if window.begin <= time), None)
+
+    def first_after(self, time: float) -> Window | None:
+        """The first one that was there then, or began later."""
+        return next((window for window in self.all if window.end >= time), None)
+
+    def died_since(self, time: float) -> bool:
+        """Was the whole broker started again after that time, so that it had gone down later than that?"""
+        return bool(self.lives) and self.lives[-1][0] >= time
