@@ -24,6 +24,7 @@ from amqpspec.reports.text import visible
 from amqpspec.targets.brokers.resolve import (
     RunningBroker,
     dialect_said_by,
+    faults_of,
     is_started_here,
     last_lines_of,
     met,
@@ -54,13 +55,17 @@ def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
 class StartedTarget:
     """The same, for who may have to start it again. Use as a context manager."""
 
-    def __init__(self, options: argparse.Namespace, *, apart: bool = False) -> None:
-        """`apart`: the embedded broker has a process of its own. Raises `UsageError`."""
+    def __init__(self, options: argparse.Namespace, *, apart: bool = False, keeps_data: bool = False) -> None:
+        """`apart`: the embedded broker has a process of its own. `keeps_data`: it can be stopped and started again.
+
+        Raises `UsageError`.
+        """
         if options.mode != "lockstep":
             raise UsageError(f"--mode {options.mode} is not available in this version; lockstep is")
         self._library = library_of(options.driver)
         self._options = options
         self._apart = apart
+        self._keeps_data = keeps_data
         self._asked = dialect_named(options.dialect) if options.dialect else None
         self._running = ExitStack()
         self._broker: RunningBroker | None = None
@@ -141,7 +146,9 @@ class StartedTarget:
         """Started, and asked what it is."""
         options = self._options
         try:
-            started = running_broker(options.target, self._asked, apart=self._apart)
+            started = running_broker(
+                options.target, self._asked, apart=self._apart, keeps_data=self._keeps_data
+            )
             broker = self._broker = self._running.enter_context(started)
         except ValueError as error:
             raise UsageError(str(error)) from None
@@ -167,6 +174,7 @@ class StartedTarget:
             channel_max=limits.channel_max,
             frame_max=limits.frame_max,
             login_time=took,
+            faults=faults_of(broker),
         )
 
 

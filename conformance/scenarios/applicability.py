@@ -16,7 +16,7 @@ from amqpspec.conformance.session.through_library import not_expressible
 from amqpspec.model.promises.capabilities import METHODS, lacking
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
-from amqpspec.model.protocol.methods import OPERATOR
+from amqpspec.model.protocol.methods import FAULTS, OPERATOR
 from amqpspec.targets.brokers.operator import not_offered
 
 Obstacle = Callable[[CommandFile, TargetUnderTest], str | None]
@@ -71,6 +71,11 @@ def absent_methods(target: TargetUnderTest) -> frozenset[str]:
 def needs_operator(commands: Iterable[Command]) -> bool:
     """Does something in it have to be done by the operator? The passing of time has not."""
     return any(each.connection == OPERATOR and each.method.startswith("operator.") for each in commands)
+
+
+def has_faults(commands: Iterable[Command]) -> bool:
+    """Does something happen to the broker, or to networks?"""
+    return any(each.method in FAULTS for each in commands)
 
 
 def _no_operator(scenario: CommandFile, target: TargetUnderTest) -> str | None:

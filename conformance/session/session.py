@@ -223,6 +223,8 @@ class Session:
         if command.connection == OPERATOR:
             operate(conversation, on_the_broker(command, prefix))
             return
+        if not conversation.is_usable(command.connection) and not conversation.nodes.answers(command.connection):
+            return  # nobody is there to connect to
         if command.method in STEPS and not command.channel:
             take_step(conversation, on_the_broker(command, prefix))
             return

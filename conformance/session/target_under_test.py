@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.client.carrier import Driver
 from amqpspec.targets.client.wire import WireClient
@@ -38,3 +39,5 @@ class TargetUnderTest:
     frame_max: int = 0
     #: seconds that a first login took
     login_time: float = 0.0
+    #: who stops it, starts it again, and so on; None where nobody may
+    faults: FaultInjector | None = None

@@ -10,7 +10,7 @@ import socket
 import tarfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Self
 
@@ -20,10 +20,12 @@ from docker.models.containers import Container
 
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.erlang_shell import ErlangShell
+from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.images import BUILD_COMMAND, IMAGES, LOCAL_PREFIX
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.rabbitmqctl_operator import operator_by
 from amqpspec.targets.brokers.readiness import BrokerUnavailable, LogMemory, wait_until_open, wait_until_ready
+from amqpspec.targets.brokers.single_node import BROKER_FAULTS, SingleNode
 from amqpspec.targets.errors import OperatorError, TargetError
 
 LABEL = "amqpspec"
@@ -154,6 +156,10 @@ class DockerBroker:
             return self._follower.memory.last_lines()
         return ()
 
+    def faults(self) -> FaultInjector | None:
+        """Who stops it and starts it again; None: it does not keep its data, so nothing is left of it then."""
+        return SingleNode(self, BROKER_FAULTS) if self._keeps_data else None
+
     def restart(self, *, kill: bool = False) -> None:
         """Stops the broker (with `kill`: at once, as a crash would) and starts it on the same data.
 
@@ -162,18 +168,47 @@ class DockerBroker:
         """
         if not self._keeps_data:
             raise ValueError(f"{self.image} does not keep its data")
+        if kill:
+            self.kill()
+        else:
+            self.stop()
+        self.start_again()
+
+    # ------------------------------------------------------- what is done to it (`targets.brokers.single_node.Node`)
+
+    def stop(self) -> None:
         container = self._running()
         self._end_shell()
-        try:
-            if kill:
-                container.kill()
-                container.wait(timeout=self._start_timeout)
-            else:
-                container.stop(timeout=int(self._start_timeout))
+        with self._engine("stop"):
+            container.stop(timeout=int(self._start_timeout))
+
+    def kill(self) -> None:
+        container = self._running()
+        self._end_shell()
+        with self._engine("kill"):
+            container.kill()
+            container.wait(timeout=self._start_timeout)
+
+    def pause(self) -> None:
+        with self._engine("pause"):
+            self._running().pause()
+
+    def resume(self) -> None:
+        with self._engine("resume"):
+            self._running().unpause()
+
+    def start_again(self) -> None:
+        container = self._running()
+        with self._engine("restart"):
             container.start()
-        except _ENGINE_ERRORS as error:
-            raise BrokerUnavailable(f"{self.image}: cannot restart it: {_one_line(error)}") from error
         self._address = self._await_ready(container, time.monotonic() + self._start_timeout)
+
+    @contextlib.contextmanager
+    def _engine(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except _ENGINE_ERRORS as error:
+            raise BrokerUnavailable(f"{self.image}: cannot {what} it: {_one_line(error)}") from error
 
     def _running(self) -> Container:
         if self._container is None:

@@ -60,7 +60,7 @@ class LibraryCarrier:
 
     # ---- connections
 
-    def connect(self, name: str) -> None:
+    def connect(self, name: str, address: Address | None = None) -> None:
         """Make the connection and all of its handshake. Raises `TargetUnreachable`."""
         known = self._connections.get(name)
         if known is not None and not known.is_end_told:
