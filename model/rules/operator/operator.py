@@ -33,11 +33,12 @@ from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.internal_events import ConnectionTeardown
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.protocol.errors import shortened
-from amqpspec.model.protocol.methods import Fault, OperatorAction
+from amqpspec.model.protocol.methods import OperatorAction
 from amqpspec.model.protocol.patterns import Anything, OneOf
 from amqpspec.model.rules.connection.blocking import clear_alarm, set_alarm
 from amqpspec.model.rules.connection.ending import end_connection
 from amqpspec.model.rules.connection.handshake import owe
+from amqpspec.model.rules.operator.faults import FAULT_RULES, no_change
 from amqpspec.model.rules.operator.settings import clear_policy, configure, reset_configuration, set_policy
 
 #: Where permissions hold, and connections go, that name no virtual host.
@@ -45,15 +46,9 @@ DEFAULT_VHOST = "/"
 
 
 def operate(broker: Broker, action: OperatorAction) -> None:
-    """Process what the operator does."""
-    if not isinstance(action, Fault):
-        _RULES[action.name](broker, action)
-    elif action.name in ("broker.stop", "broker.kill"):  # until faults have a law of their own
-        for connection in list(broker.connections.values()):
-            if connection.state is ConnectionState.OPEN:
-                connection.may_end = True
-                if action.name == "broker.stop":
-                    _owe_close(broker, connection, ("broker forced connection closure with reason 'shutdown'",))
+    """Process what the operator does, and faults."""
+    rule = _RULES.get(action.name, FAULT_RULES.get(action.name, no_change))
+    rule(broker, action)
 
 
 def force_close(broker: Broker, connection: Connection, *explanations: str) -> None:
