@@ -17,7 +17,7 @@ from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.errors import TargetError
 
 #: Seconds for the ends of connections to come when their broker is down.
-_ENDS = 5.0
+_ENDS = 2.0
 
 
 class Disturbed(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amqpspec.conformance.soak.client import Mill
 from amqpspec.conformance.soak.consumer import Consumer
-from amqpspec.conformance.soak.message import Identity, content
+from amqpspec.conformance.soak.message import content, marker
 from amqpspec.conformance.soak.outstanding import Outstanding
 from amqpspec.conformance.soak.plan import PERSISTENT, ConsumerPlan, SoakQueue, Style
 from amqpspec.model.promises.queue_types import QueueType
@@ -29,7 +29,7 @@ class Drainer(Consumer):
         self._began = self.mill.now()
         self._is_looking = self._is_getting = False
         #: published behind everything else in a stream
-        self._last = Identity(name, 0)
+        self._last = marker(name)
         self._is_marked = False
 
     def open_channel(self) -> None:

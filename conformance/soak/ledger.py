@@ -1,8 +1,9 @@
 """The account of every message of a soak, across all connections: made of the rows of its trace, and of nothing else.
 
 What the account says is wrong (`findings.What`) is what no broker may do whatever befalls it, and what it may do only
-near a fault, where there was none (`windows.py`). A settlement counts from the moment on at which it was sent, and
-something that came from the moment on at which it was received; a channel that ended in order has been read to its end.
+near a fault, where there was none (`windows.py`). A settlement counts from the moment on at which it was sent. What
+comes on one connection may be received after what the broker sent later on another one: so a delivery on a channel that
+its client is closing is counted, and not held against anybody.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from amqpspec.conformance.soak.channel_account import ChannelAccount
 from amqpspec.conformance.soak.columns import Copies, Fate, Outcome, Published
 from amqpspec.conformance.soak.findings import Finding, Findings, What
-from amqpspec.conformance.soak.message import Identity, identity_of, is_unchanged
+from amqpspec.conformance.soak.message import Identity, identity_of, is_marker, is_unchanged
 from amqpspec.conformance.soak.plan import TRANSIENT
 from amqpspec.conformance.soak.tally import Tally
 from amqpspec.conformance.soak.topology import Topology
@@ -56,9 +57,7 @@ class Ledger:
         self._counts: dict[tuple[str, str, int], int] = {}
         #: reader of a stream: the offset that came last
         self._offsets: dict[tuple[int, str], int] = {}
-        #: seconds that connections waited to be unblocked
         self._line = 0
-        self._markers: dict[str, str] = {}
 
     # ------------------------------------------------------------------------------------------ rows
 
@@ -101,6 +100,8 @@ class Ledger:
             self.tally.of_fault(CLIENT).times += 1
         if in_order or name in ("connection.close", "socket.closed", "socket.abort", "socket.garbage"):
             if name == "connection.close" and is_sent:
+                for channel in self._channels.get(sequence, {}).values():
+                    self._close(channel)
                 return
             channels = self._channels.pop(sequence, {})
             if channels and not in_order:
@@ -200,7 +201,16 @@ class Ledger:
         copies.count(copies.returns, number)
 
     def _closing(self, row: TraceRow, channel: ChannelAccount) -> None:
+        self._close(channel)
+
+    def _close(self, channel: ChannelAccount) -> None:
+        """Its client has asked to close it: what it holds is free from now on."""
         channel.is_closing = True
+        for copies, number in channel.held.values():
+            self._back(copies, number, channel)
+        channel.held.clear()
+        for queue in channel.sources:
+            self._left[queue] = self.time
 
     # ------------------------------------------------------------------------------------------ what a broker sends
 
@@ -275,14 +285,19 @@ class Ledger:
         exchange, key = arguments.get("exchange", ""), arguments.get("routing_key", "")
         if not is_unchanged(body, identity, exchange, key, properties.get("message_id")):
             self._add(What.CHANGED, queue, identity, delivered=self._line)
-        self.emptied.discard(queue)
         self.tally.second(self.time, "redelivered" if arguments.get("redelivered") else "delivered")
         if self.topology.type_of(queue) == QueueType.STREAM.value:
             self._read(copies, identity, channel, tag, properties)
+            if is_marker(identity):
+                self.emptied.add(queue)
         else:
+            self.emptied.discard(queue)
             self._taken(row, copies, identity, channel, tag)
-        channel.held[arguments.get("delivery_tag", 0)] = copies, number
-        copies.happened(number, Fate.HELD, self.time, self._line, channel.number)
+        if not channel.is_closing:
+            channel.held[arguments.get("delivery_tag", 0)] = copies, number
+            copies.happened(number, Fate.HELD, self.time, self._line, channel.number)
+        elif copies.fate[number] == Fate.NEVER_SEEN:
+            copies.happened(number, Fate.BACK, self.time, self._line, channel.number)
 
     # ------------------------------------------------------------------------------------------ judging a delivery
 
@@ -302,12 +317,12 @@ class Ledger:
             counts.delivered += 1
         if total == 1 and published.outcome[number] == Outcome.UNKNOWN:
             counts.unknown_delivered += 1
-        if fate == Fate.SETTLED:
+        if fate == Fate.SETTLED and not channel.is_closing:
             self._settled_again(copies, identity)
-        elif fate == Fate.HELD:
+        elif fate == Fate.HELD and not channel.is_closing:
             self._held_elsewhere(copies, identity)
         if not is_again:
-            if copies.count(copies.fresh, number) > 1 or total > 1:
+            if copies.count(copies.fresh, number) > 1:
                 counts.duplicates += 1
                 self.tally.of_fault(self._latest).duplicates += 1
                 self._add(What.UNFLAGGED, queue, identity, before=copies.line[number], delivered=self._line)

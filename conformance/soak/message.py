@@ -9,7 +9,9 @@ from amqpspec.model.protocol.methods import Content
 
 MARK = "soak"
 #: Octets behind the identity of a message: most are short.
-_SIZES = (0, 10, 100, 100, 100, 400, 3000)
+_SIZES = (*[0] * 20, *[10] * 20, *[100] * 20, 300, 5000)
+#: Begins the name of who publishes the last message of a stream.
+_MARKER = "end-of-"
 
 
 class Identity(NamedTuple):
@@ -17,6 +19,15 @@ class Identity(NamedTuple):
 
     publisher: str
     number: int
+
+
+def marker(drainer: str) -> Identity:
+    """The message by which who reads a stream knows that it has read all that was published before."""
+    return Identity(f"{_MARKER}{drainer}", 0)
+
+
+def is_marker(identity: Identity) -> bool:
+    return identity.publisher.startswith(_MARKER)
 
 
 def content(identity: Identity, exchange: str, key: str, delivery_mode: int) -> Content:

@@ -8,7 +8,7 @@ from math import inf
 from amqpspec.conformance.soak.schedule import NEEDS, Kind
 
 #: Seconds before a fault in which what was sent may not have been read, or not have reached a disk.
-BEFORE = 5.0
+BEFORE = 3.0
 #: Seconds after the end of a fault in which the nodes of a broker find out what happened meanwhile.
 AFTER = 5.0
 
