@@ -13,14 +13,14 @@ from amqpspec.targets.address import Address
 
 #: Seconds until one that has lost its connection, or was refused, tries again.
 _AGAIN = (0.05, 0.5)
-#: Seconds that a broker may take to answer what it is asked at once, such as a step of the handshake.
-PATIENCE = 20.0
 
 
 class Mill(Protocol):
     """What drives the clients (`mill.py`)."""
 
     chosen: random.Random
+    #: seconds that a broker may take to answer what it is asked, such as a step of the handshake
+    patience: float
 
     def now(self) -> float: ...
     def connect(self, client: Client) -> Address | None:
@@ -68,7 +68,7 @@ class Client(ABC):
         if self.state is State.OFFLINE:
             if not self.is_done and now >= self._next_try:
                 self._begin(now)
-        elif self.waits_since is not None and now - self.waits_since > PATIENCE:
+        elif self.waits_since is not None and now - self.waits_since > self.mill.patience:
             self.abort()
         elif self.state is State.OPEN:
             self.act(now)

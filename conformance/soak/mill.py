@@ -63,6 +63,7 @@ class Mill:
         asks_to_end: Callable[[], int],
     ) -> None:
         self.target, self.plan, self.options = target, plan, options
+        self.patience = options.patience
         self.chosen = random.Random(f"soak {plan.seed}")
         self.trace = trace
         self.outstanding = Outstanding(

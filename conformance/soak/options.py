@@ -13,6 +13,7 @@ class SoakOptions:
     """`seconds`: how long the clients run. `faults`: those that can be had. `not_offered`: those that were asked for
     and cannot. `rate`: messages a second that a publisher sends at most; 0: as many as it can. `patience`: seconds
     without a message after which nothing more is expected of a queue. `out`: the folder.
+    `judges_meanwhile`: the trace is judged while it is written; else when it is complete.
     """
 
     seed: int
@@ -22,3 +23,4 @@ class SoakOptions:
     not_offered: tuple[Kind, ...] = ()
     rate: float = 0.0
     patience: float = 20.0
+    judges_meanwhile: bool = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpspec.conformance.soak.client import PATIENCE, Client, Mill
+from amqpspec.conformance.soak.client import Client, Mill
 from amqpspec.conformance.soak.message import Identity, content
 from amqpspec.conformance.soak.outstanding import Outstanding
 from amqpspec.conformance.soak.plan import PublisherPlan
@@ -90,7 +90,7 @@ class Publisher(Client):
     def act(self, now: float) -> None:
         if self._unconfirmed:
             _, sent = next(iter(self._unconfirmed.values()))
-            if now - sent > PATIENCE:
+            if now - sent > self.mill.patience:
                 self.abort()  # the ledger says what that means
                 return
         if self._is_finishing:
