@@ -24,7 +24,7 @@ from amqpspec.conformance.traces.trace_row import TraceError
 #: Rows between two looks at what the clients' process wants, and seconds between two looks at the trace.
 _ROWS, _MOMENT = 5_000, 0.2
 #: How much less of the machine it gets than the clients.
-_NICE = 5
+_NICE = 2
 _IS_COMPLETE = "complete"
 
 

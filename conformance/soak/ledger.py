@@ -332,10 +332,11 @@ class Ledger:
         if published.outcome[number] == Outcome.REFUSED:
             near = self.windows.touch(published.sent[number], published.told[number])
             self._add(What.REFUSED, queue, identity, allowed="near a fault" if near else "", delivered=self._line)
-        if published.is_transient and self.windows.died_since(published.sent[number]):
+        if published.is_transient and self.windows.went_down_after(published.sent[number]):
             if self.topology.type_of(queue) == QueueType.CLASSIC.value:
                 self._add(What.OUTLIVED, queue, identity, delivered=self._line)
-        self._counted(row, copies, identity)
+        if not channel.is_closing:
+            self._counted(row, copies, identity)
 
     def _settled_again(self, copies: Copies, identity: Identity) -> None:
         number = identity.number
@@ -445,7 +446,7 @@ class Ledger:
             if copies.deliveries[number] if is_stream else copies.fate[number] == Fate.SETTLED:
                 continue
             told = published.told[number]
-            died = self.windows.died_since(published.sent[number])
+            died = self.windows.came_back_after(published.sent[number])
             why = ""
             if published.is_transient and type == QueueType.CLASSIC.value and died:
                 why = "transient, and its broker went down"

@@ -70,6 +70,10 @@ class Windows:
         """The first one that was there then, or began later."""
         return next((window for window in self.all if window.end >= time), None)
 
-    def died_since(self, time: float) -> bool:
-        """Was the whole broker started again after that time, so that it had gone down later than that?"""
+    def went_down_after(self, time: float) -> bool:
+        """Did the whole broker go down after that time, and come back?"""
         return bool(self.lives) and self.lives[-1][0] >= time
+
+    def came_back_after(self, time: float) -> bool:
+        """Was the whole broker started again after that time? It may have been going down already."""
+        return bool(self.lives) and self.lives[-1][1] >= time
