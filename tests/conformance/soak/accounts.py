@@ -93,6 +93,9 @@ class Account:
     def wrong(self) -> list[What]:
         """The kinds of what is wrong, at the end."""
         self.ledger.end()
+        return self.wrong_by_now()
+
+    def wrong_by_now(self) -> list[What]:
         return sorted(self.ledger.findings.wrong, key=lambda what: what.name)
 
     def told(self) -> list[Finding]:
