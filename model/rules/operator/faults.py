@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.message_order import put_back_in_place
 from amqpspec.model.broker.openness import begin_openness, note_undecided
 from amqpspec.model.broker.overflow import has_length_limit
 from amqpspec.model.broker.queues import Arrival, Exchange, Message, Queue
-from amqpspec.model.broker.message_order import put_back_in_place
 from amqpspec.model.broker.survival import note_doubts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import OperatorAction
