@@ -20,9 +20,10 @@ from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import HANDSHAKE
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile, read_command_file
+from amqpspec.conformance.language.faults import breaks_broker
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.losses import Losses, given_up
-from amqpspec.conformance.scenarios.applicability import has_faults, not_said
+from amqpspec.conformance.scenarios.applicability import not_said
 from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.traces.trace import TraceWriter
@@ -57,7 +58,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         directory = options.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="amqpspec-")))
         if options.out:
             stack.enter_context(held(options.out))
-        keeps_data = any(has_faults(each.commands) for each in files)
+        keeps_data = any(breaks_broker(each.commands) for each in files)
         started = stack.enter_context(StartedTarget(options, keeps_data=keeps_data))
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
         with suppress(TargetError):  # the sequence finds out what it is that does not work
@@ -109,7 +110,9 @@ def _carried_out(
     begun: list[Command] = []
     judgement: SequenceJudgement | None = None
     try:
-        with Session(target, trace, name, requirement=file.requirement, listeners=(shown,)) as session:
+        with Session(
+            target, trace, name, requirement=file.requirement, planned=file.commands, listeners=(shown,)
+        ) as session:
             for command in file.commands:
                 sent = shown.sent
                 if not session.over:
@@ -162,7 +165,7 @@ class _Shown:
         """Nothing was sent for the command."""
         if is_over and self._issued != str(command):
             self._say(str(command), "bold")
-        why = "nothing more is judged in this sequence" if is_over else "its connection is closed, or open already"
+        why = "nothing more is judged in this sequence" if is_over else "its connection is closed, open already, or cut off"
         self._say(f"    was not sent: {why}", "yellow")
 
     def _say(self, text: str, style: str) -> None:

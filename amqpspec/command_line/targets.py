@@ -23,7 +23,9 @@ from amqpspec.model.promises.text_means import MEANS
 from amqpspec.reports.text import visible
 from amqpspec.targets.brokers.resolve import (
     RunningBroker,
+    again_by,
     dialect_said_by,
+    faults_elsewhere,
     faults_of,
     is_started_here,
     last_lines_of,
@@ -68,6 +70,8 @@ class StartedTarget:
         self._keeps_data = keeps_data
         self._asked = dialect_named(options.dialect) if options.dialect else None
         self._running = ExitStack()
+        #: others that were started beside it
+        self._beside = ExitStack()
         self._broker: RunningBroker | None = None
         self._target: TargetUnderTest | None = None
         #: while its choices are looked at
@@ -88,7 +92,10 @@ class StartedTarget:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._running.close()
+        try:
+            self._beside.close()
+        finally:
+            self._running.close()
 
     @property
     def target(self) -> TargetUnderTest:
@@ -109,6 +116,13 @@ class StartedTarget:
         self._running.close()
         self._target = self._start()
         return self._target
+
+    def breakable(self) -> tuple[TargetUnderTest, Restarts]:
+        """Another one, to which faults can be done. Raises `TargetError`."""
+        other = StartedTarget(self._options, keeps_data=True)
+        other._target = self._target  # what it is is known
+        self._beside.enter_context(other)
+        return other.target, other
 
     def _start(self) -> TargetUnderTest:
         target = self._introduced()
@@ -175,6 +189,8 @@ class StartedTarget:
             frame_max=limits.frame_max,
             login_time=took,
             faults=faults_of(broker),
+            own_broker=again_by(options.target, self._asked.name if self._asked else ""),
+            faults_elsewhere=() if self._keeps_data else faults_elsewhere(options.target),
         )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.language.faults import of_broker
 from amqpspec.conformance.scenarios.scenario_files import selected
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.session.through_library import not_expressible
@@ -73,11 +74,6 @@ def needs_operator(commands: Iterable[Command]) -> bool:
     return any(each.connection == OPERATOR and each.method.startswith("operator.") for each in commands)
 
 
-def has_faults(commands: Iterable[Command]) -> bool:
-    """Does something happen to the broker, or to networks?"""
-    return any(each.method in FAULTS for each in commands)
-
-
 def _no_operator(scenario: CommandFile, target: TargetUnderTest) -> str | None:
     if not needs_operator(scenario.commands):
         return None
@@ -86,6 +82,19 @@ def _no_operator(scenario: CommandFile, target: TargetUnderTest) -> str | None:
     asked = (each.method for each in scenario.commands if each.method.startswith("operator."))
     missing = not_offered(target.operator, asked)
     return f"needs {missing}, which the operator of this target does not offer" if missing else None
+
+
+def _no_faults(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+    """What happens to a connection the suite does by itself, in between."""
+    if target.library is not None and any(each.method in FAULTS for each in scenario.commands):
+        return f"faults are not done to connections of {target.library.driver}"
+    for fault in of_broker(scenario.commands):
+        if fault.method not in target.offered_faults:
+            return f"needs {fault.method}, which this target does not offer"
+        node = fault.arguments.get("node", 1)
+        if node not in target.nodes:
+            return f"needs node {node}, which this target does not have"
+    return None
 
 
 def _not_advertised(scenario: CommandFile, target: TargetUnderTest) -> str | None:
@@ -115,4 +124,4 @@ def _absent(target: TargetUnderTest, methods: Collection[str], requirements: Col
     return next(lacking(methods, requirements, target.capabilities), "")
 
 
-_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _not_advertised, _not_answered, not_said)
+_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _no_faults, _not_advertised, _not_answered, not_said)

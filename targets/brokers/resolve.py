@@ -9,7 +9,7 @@ entry point in the group `amqpspec.targets`, a function without arguments that g
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -19,9 +19,11 @@ from typing import Protocol, runtime_checkable
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Table
 from amqpspec.targets.address import Address, logged_in, parse_address, without_login
+from amqpspec.targets.brokers.embedded_again import EmbeddedAgain
 from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
+from amqpspec.targets.brokers.single_node import BROKER_FAULTS
 from amqpspec.targets.client.handshake import Tune
 from amqpspec.targets.client.stream import trusting_context
 from amqpspec.targets.client.wire import WireClient
@@ -166,6 +168,16 @@ class BreakableBroker(RunningBroker, Protocol):
 def faults_of(broker: RunningBroker) -> FaultInjector | None:
     """Who does faults to the broker, if somebody of ours can."""
     return broker.faults() if isinstance(broker, BreakableBroker) else None
+
+
+def again_by(target: str, dialect: str) -> EmbeddedAgain | None:
+    """What starts another broker like that one so fast that each sequence may break one of its own; None: nothing."""
+    return EmbeddedAgain(target, dialect) if target.partition(":")[0] == "embedded" else None
+
+
+def faults_elsewhere(target: str) -> Collection[str]:
+    """What can be done to another broker that the target means, which keeps its data, as this one does not."""
+    return BROKER_FAULTS if target.startswith("docker:") else ()
 
 
 def is_target(text: str) -> bool:

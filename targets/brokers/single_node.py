@@ -13,6 +13,9 @@ from amqpspec.targets.errors import OperatorMissing
 #: All that can be done to a broker of one node.
 BROKER_FAULTS = ("broker.stop", "broker.kill", "broker.pause", "broker.resume", "broker.restart")
 
+#: By fault, that which ends what it does.
+ENDED_BY = {"broker.stop": "broker.restart", "broker.kill": "broker.restart", "broker.pause": "broker.resume"}
+
 
 class Node(Protocol):
     """What somebody who started a broker can do to it. Each comes back when it is done, and raises
