@@ -20,6 +20,7 @@ from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import HANDSHAKE
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile, read_command_file
+from amqpspec.conformance.language.faults import breaks_broker
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.losses import Losses, given_up
 from amqpspec.conformance.scenarios.applicability import not_said
@@ -57,7 +58,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         directory = options.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="amqpspec-")))
         if options.out:
             stack.enter_context(held(options.out))
-        started = stack.enter_context(StartedTarget(options))
+        keeps_data = any(breaks_broker(each.commands) for each in files)
+        started = stack.enter_context(StartedTarget(options, keeps_data=keeps_data))
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
         with suppress(TargetError):  # the sequence finds out what it is that does not work
             served = check_alive(started.target.address)

@@ -10,13 +10,14 @@ from collections.abc import Callable, Collection, Iterable
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.language.faults import of_broker
 from amqpspec.conformance.scenarios.scenario_files import selected
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.session.through_library import not_expressible
 from amqpspec.model.promises.capabilities import METHODS, lacking
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
-from amqpspec.model.protocol.methods import OPERATOR
+from amqpspec.model.protocol.methods import FAULTS, OPERATOR
 from amqpspec.targets.brokers.operator import not_offered
 
 Obstacle = Callable[[CommandFile, TargetUnderTest], str | None]
@@ -83,6 +84,19 @@ def _no_operator(scenario: CommandFile, target: TargetUnderTest) -> str | None:
     return f"needs {missing}, which the operator of this target does not offer" if missing else None
 
 
+def _no_faults(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+    """What happens to a connection the suite does by itself, in between."""
+    if target.library is not None and any(each.method in FAULTS for each in scenario.commands):
+        return f"faults are not done to connections of {target.library.driver}"
+    for fault in of_broker(scenario.commands):
+        if fault.method not in target.offered_faults:
+            return f"needs {fault.method}, which this target does not offer"
+        node = fault.arguments.get("node", 1)
+        if node not in target.nodes:
+            return f"needs node {node}, which this target does not have"
+    return None
+
+
 def _not_advertised(scenario: CommandFile, target: TargetUnderTest) -> str | None:
     """An extension that is not advertised is asked for by nobody."""
     methods = {command.method for command in scenario.commands}
@@ -110,4 +124,4 @@ def _absent(target: TargetUnderTest, methods: Collection[str], requirements: Col
     return next(lacking(methods, requirements, target.capabilities), "")
 
 
-_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _not_advertised, _not_answered, not_said)
+_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _no_faults, _not_advertised, _not_answered, not_said)

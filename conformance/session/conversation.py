@@ -14,6 +14,7 @@ from typing import Protocol
 from amqpspec.conformance.language.names import new_prefix
 from amqpspec.conformance.session.declared import Declared
 from amqpspec.conformance.session.last_sent import LastSent
+from amqpspec.conformance.session.nodes import Nodes, node_of
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import Mark, TraceWriter
@@ -82,6 +83,8 @@ class Conversation:
         self.reply_address = ""
         #: what the operator did (`conformance.session.operating`)
         self.operated: list[OperatorAction] = []
+        #: the nodes of the broker, to which faults are done (`conformance.session.faults`)
+        self.nodes = Nodes(target.faults.nodes if target.faults is not None else (1,))
         #: connections that the broker closed
         self.closed: set[str] = set()
         #: connections whose handshake goes on
@@ -132,7 +135,8 @@ class Conversation:
         self.closed.discard(name)
         self._leaving.discard(name)
         self._logging_in.add(name)
-        self.carrier.connect(name)
+        faults = self.target.faults
+        self.carrier.connect(name, None if faults is None else faults.address_of(node_of(name)))
 
     def is_usable(self, connection: str) -> bool:
         """Is it open, and has the broker not closed it? Its socket may live on a little longer."""
@@ -162,7 +166,7 @@ class Conversation:
     def collect(self) -> None:
         """Receive until nothing is owed, or the deadline has passed without a frame, or several with other frames."""
         began, frames = time.monotonic(), count(1)
-        while self.questions.owes():
+        while self.questions.owes() and self.nodes.any_answers:
             until_rule = self.questions.patience
             is_login = bool(self._logging_in)
             deadline = (self.patience.login_deadline if is_login else self.patience.deadline) + until_rule

@@ -5,12 +5,13 @@ What is sent or received is written to the trace, then judged (`conformance.sess
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.faults import breaks_broker
 from amqpspec.conformance.language.names import on_the_broker
 from amqpspec.conformance.session import cleanup
 from amqpspec.conformance.session.conversation import Conversation
@@ -58,7 +59,7 @@ class Session:
         requirement: str | None = None,
         seed: int | None = None,
         repeats: str | None = None,
-        planned: Iterable[Command] | None = None,
+        planned: Sequence[Command] | None = None,
         listeners: Iterable[Listener] = (),
         pace: Pace = Lockstep,
         patience: Patience | None = None,
@@ -93,6 +94,8 @@ class Session:
         self.left_behind: tuple[cleanup.Made, ...] = ()
         self._finished: SequenceJudgement | None = None
         self._conversation = Conversation(target, trace, sequence, self.judge, self._listeners, patience)
+        # another sequence may share its faults, and go on with them when this one is over
+        self._conversation.nodes.touched = planned is not None and breaks_broker(planned)
 
     def __enter__(self) -> Self:
         return self
@@ -150,13 +153,13 @@ class Session:
         declared = self._conversation.declared.names
         made = {**self._made, **declared}
         if self._cleaner is not None:
-            left = self._cleaner.clean_up(self.target.address, made, self._conversation.patience)
+            left = self._cleaner.clean_up(self.target.present_address, made, self._conversation.patience)
         else:
-            left = cleanup.clean_up(self.target.address, made)
+            left = cleanup.clean_up(self.target.present_address, made)
         never_made = self._conversation.declared.never_made
         self.left_behind = tuple(each for each in left if each not in never_made)
         if let_go := self._conversation.declared.let_go:
-            cleanup.put_back(self.target.address, let_go)
+            cleanup.put_back(self.target.present_address, let_go)
 
     def run(self, command: Command) -> None:
         """Carry out one command, and what the pacing has follow it."""
@@ -223,6 +226,8 @@ class Session:
         if command.connection == OPERATOR:
             operate(conversation, on_the_broker(command, prefix))
             return
+        if not conversation.is_usable(command.connection) and not conversation.nodes.answers(command.connection):
+            return  # nobody is there to connect to
         if command.method in STEPS and not command.channel:
             take_step(conversation, on_the_broker(command, prefix))
             return

@@ -250,6 +250,7 @@ class Broker(QueueSteps):
         transaction = self.channels[key].transaction
         if transaction is not None:
             for queue, message in transaction.arriving:
+                message.is_stored = True
                 if queue.unproven:
                     self.prove(queue, message)
                 if queue.type is QueueType.STREAM:

@@ -63,6 +63,8 @@ class BrokerState:
     users: dict[str, User] = field(default_factory=dict)
     vhosts: dict[str, bool] = field(default_factory=dict)
     alarm: bool = False
+    #: the fault because of which it is down, or goes down: broker.stop, broker.kill; "": it is up
+    down_by: str = ""
     #: channels that the client wants no contents on for now (channel.flow)
     paused: frozenset[ChannelKey] = frozenset()
     #: the operator's settings (model.rules.operator.settings), and what policies say of single queues, by virtual host
@@ -95,6 +97,8 @@ class BrokerState:
     next_timeout: float = derived(NEVER)
     #: some exchange or queue is open, or was (model.broker.openness)
     has_open: bool = derived(False)
+    #: of some message it is not known whether it is there, or was not (model.broker.survival)
+    has_absent: bool = derived(False)
 
     # ---- doubt
     #: times of the trace (model.rules.extensions.message_expiry, model.broker.delivery_timeouts): the earliest at which

@@ -111,6 +111,8 @@ class Message:
     refused_by: str = ""
     #: when its time in its queue is up (this and what else is said of times: model.broker.time_to_live)
     deadline: Deadline | None = None
+    #: its publisher was told that the broker has it, by a confirm or commit-ok
+    is_stored: bool = False
 
     # ---- doubt
     arrival: Arrival = doubt(Arrival.PUBLISHED, only="ready")
@@ -138,6 +140,10 @@ class Message:
     is_late: bool = doubt(False, only="ready")
     #: since when at the latest it is what the queue looks at
     in_front_by: float = doubt(NEVER)
+    #: it may have been lost when the broker went down, or have been settled before (model.broker.survival)
+    may_be_absent: bool = doubt(False)
+    #: the broker may have forgotten that nobody was handed it
+    may_be_flagged: bool = doubt(False)
 
     # ---- blame
     #: the requirement that put the message where it is, and when: blamed if it turns up elsewhere
@@ -145,6 +151,8 @@ class Message:
     stamp: int = apart("the order of inputs that have nothing to do with each other makes no difference", 0)
     #: the requirement by which it has a deadline
     ttl_from: str = to_blame("")
+    #: the requirement by which it is there after a restart
+    survived_by: str = to_blame("")
 
 
 @dataclass(slots=True, eq=False)

@@ -36,6 +36,7 @@ from amqpspec.model.judging.processing import process_in, processed, processed_a
 from amqpspec.model.judging.races import RACES
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
+from amqpspec.model.judging.restarts import COMES_BACK, come_back, gone_down
 from amqpspec.model.judging.silence import Missed, missed
 from amqpspec.model.judging.windows import (
     Armed,
@@ -53,7 +54,7 @@ from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.model.protocol.methods import OCTETS_BEHIND, ClockWait, Method, OperatorAction, TraceEvent
+from amqpspec.model.protocol.methods import OCTETS_BEHIND, ClockWait, Fault, Method, OperatorAction, TraceEvent
 from amqpspec.model.rules.connection.blocking import blocked_by_others
 from amqpspec.model.rules.extensions.message_expiry import messages_are_at_rest
 from amqpspec.model.rules.extensions.queue_expiry import uses_are_over
@@ -105,6 +106,9 @@ class Acceptor:
         if self.finished:
             return
         self._time = max(self._time, event.time)
+        if isinstance(event, Fault):
+            self._go_through(event)
+            return
         only = self.explanations[0]
         if len(self.explanations) == 1 and not only.pending and not self.overlapping and only.takes_at_once(event):
             self.explanations += process_in(only, event, self._defects)
@@ -131,6 +135,20 @@ class Acceptor:
             for explanation in self.explanations:
                 note_pipelined(explanation.broker, explanation.pending_inputs, event)
                 explanation.pending.append(event)
+
+    def _go_through(self, fault: Fault) -> None:
+        """The broker goes down, comes back, or a network fails (`model.judging.restarts`)."""
+        for explanation in self.explanations:
+            explanation.time_passes(fault.time)
+        if fault.name != COMES_BACK:
+            gone_down(self.explanations, fault)
+            return
+        self._early.take_all()
+        self._untold.clear()
+        try:
+            self.explanations = come_back(self.explanations, fault, self._defects, self.bound)
+        except TooManyExplanations:
+            self._give_up()
 
     def _stands_alone(self, event: TraceEvent) -> bool:
         """A step of a handshake has nothing to do with what is under way on other connections."""
@@ -225,6 +243,8 @@ class Acceptor:
     def quiescent(self) -> None:
         """Nothing is under way any more: every input has been processed, and nothing may be owed."""
         self._judge_early()
+        if self.broker.down_by:
+            return  # nothing can show that it is quiet
         self._close(prove=False)
         for explanation in self.explanations:
             broker = explanation.broker
@@ -307,7 +327,7 @@ class Acceptor:
 
     def owes(self) -> bool:
         """Is some frame owed, however the inputs that are under way are processed?"""
-        if self.finished:
+        if self.finished or self.broker.down_by:
             return False
         try:
             return self._owes()
@@ -400,7 +420,7 @@ class Acceptor:
         return self._windows.explaining(explanation.broker, difference, self._armed | self._windows.lately)
 
     def _close(self, prove: bool, asked: Container[str] | None = None) -> None:
-        if self.finished:
+        if self.finished or self.broker.down_by:
             return
         only = self.explanations[0]
         if len(self.explanations) > 1 or only.pending:

@@ -77,6 +77,7 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
     for number in numbers:
         copies = unconfirmed.pop(number)
         for queue, message in copies:
+            message.is_stored = method.name == "basic.ack"
             # delivered and given back before its confirm was seen, which does not show where it is now
             was_requeued = message.arrival is Arrival.RETURNING
             if (queue.unproven or queue.dropping) and not was_requeued and tells_of_arrival(copies, queue, message):

@@ -43,8 +43,9 @@ from amqpspec.model.promises.capabilities import missing
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import NO_HEARTBEAT, SocketEvent, Table, TraceEvent
 from amqpspec.model.rules.connection.blocking import requirement_of
-from amqpspec.model.rules.connection.ending import abandon_connection, end_connection
+from amqpspec.model.rules.connection.ending import abandon_connection, end_channels, end_connection
 from amqpspec.model.rules.connection.handshake import let_in
+from amqpspec.model.rules.operator.faults import FORCED, STOPPED
 
 #: Seconds by which clocks may differ, of the two sides and of those who look at them.
 CLOCK_TOLERANCE = 0.05
@@ -60,6 +61,8 @@ def observe_on_connection(broker: Broker, event: TraceEvent) -> Mismatches:
         if event.name != "connection.tune":
             return NONE
         let_in(broker, connection)
+    if broker.down_by and (known := _observe_going_down(broker, connection, event)) is not None:
+        return known
     if isinstance(event, SocketEvent):
         return _observe_end(broker, connection, event)
     for owed in connection.owed:
@@ -89,6 +92,30 @@ def observe_on_connection(broker: Broker, event: TraceEvent) -> Mismatches:
     if event.name in ("connection.blocked", "connection.unblocked"):
         return unexpected(requirement_of(connection), event.name)
     return unexpected("CONN-026" if connection.state.in_handshake else "CONN-019", event.name)
+
+
+def _observe_going_down(broker: Broker, connection: Connection, event: TraceEvent) -> Mismatches | None:
+    """The broker goes down: the connection ends, after a stop perhaps with code 320 before (CONN-023). None: the frame
+    has nothing to do with that.
+    """
+    if isinstance(event, SocketEvent):
+        is_open, connection.state = connection.state is ConnectionState.OPEN, ConnectionState.CLOSED
+        connection.owed.clear()
+        broker.debtors.pop((connection.name, 0), None)
+        if is_open and broker.down_by == STOPPED:
+            end_channels(broker, connection)
+        broker.fired("DURABLE-007")
+        return NONE
+    is_forced = event.name == "connection.close" and event.arguments.get("reply_code") == FORCED
+    if not is_forced or broker.down_by != STOPPED or connection.state is not ConnectionState.OPEN:
+        return None
+    end_channels(broker, connection)
+    connection.state = ConnectionState.CLOSING
+    connection.may_end = True
+    connection.owed.clear()
+    broker.debtors.pop((connection.name, 0), None)
+    broker.fired("CONN-023")
+    return NONE
 
 
 def _may_end_for_a_channel(broker: Broker, connection: Connection) -> bool:

@@ -114,7 +114,8 @@ def check_delivery(
     wrong: list[Mismatch] = [*wrong_number(broker, channel, queue, method)]
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True
-    if may_be_redelivered(queue, message):
+    if message.may_be_flagged or may_be_redelivered(queue, message):
+        message.may_be_flagged = False
         message.redelivered = bool(arguments.get("redelivered"))
     if arguments.get("redelivered", False) is not message.redelivered:
         allowed = str(message.redelivered).lower()

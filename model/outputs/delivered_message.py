@@ -46,6 +46,7 @@ from amqpspec.model.broker.message_order import (
     priority_requirement,
 )
 from amqpspec.model.broker.queues import Arrival, Message, Queue
+from amqpspec.model.broker.survival import none_is_there
 from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Method
@@ -81,6 +82,7 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
         m
         for m in list(messages)[:place]
         if m.arrival is not Arrival.RETURNING
+        and not m.may_be_absent
         and (m.transit_group != found.transit_group or m.via == found.via)
         and not may_come_later(queue, m, found)
         and not may_be_overtaken(queue, m, found)
@@ -97,6 +99,20 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
     for message in ahead if not is_kept else ():
         message.passed_over_by |= {key}
     return place
+
+
+def passed_over(broker: Broker, channel: Channel, queue: Queue, place: int) -> int:
+    """The message at that place leaves the queue: how many in front of it that may have been lost are so, by that."""
+    if _room(broker, queue, channel.key):
+        return 0  # they may be with others
+    found = queue.messages[place]
+    ahead = [
+        index
+        for index, m in enumerate(list(queue.messages)[:place])
+        if m.may_be_absent and (m.transit_group != found.transit_group or m.via == found.via)
+    ]
+    none_is_there(broker, queue, ahead)
+    return len(ahead)
 
 
 def out_of_order(broker: Broker, queue: Queue, method: Method, requirement: str) -> int | None:

@@ -65,9 +65,10 @@ from amqpspec.model.broker.message_order import priority_requirement, shows_prio
 from amqpspec.model.broker.openness import message_of
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import UNKNOWN_TAG, Consumer, Message, Queue
+from amqpspec.model.broker.survival import none_is_there
 from amqpspec.model.broker.time_to_live import BEHIND, dropped_by_fetch, is_long_over, missed
 from amqpspec.model.outputs.delivered_content import check_delivery, shows_what_is_kept, wrong_number
-from amqpspec.model.outputs.delivered_message import find, out_of_order
+from amqpspec.model.outputs.delivered_message import find, out_of_order, passed_over
 from amqpspec.model.outputs.late_deliveries import (
     check_late_delivery,
     check_lost_delivery,
@@ -149,6 +150,8 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
     note_order(queue, index)
+    if broker.has_absent:
+        index -= passed_over(broker, channel, queue, index)
     broker.take(queue, index)
     look_behind_fetch(broker, queue)
     _hand_over(broker, channel, queue, message, consumer, consumer.no_ack)
@@ -211,6 +214,9 @@ def _hand_over(
         fired.append("REPLY-001")
     if channel.direct_replies > (1 if queue.reply_address else 0):  # one before this took a tag of the same series
         fired.append("REPLY-006")
+    if message.survived_by:
+        fired.append(message.survived_by)
+        message.survived_by = ""
     if shows_what_is_kept(message):
         fired.append("PUBLISH-016")
     if queue.messages and not message.redelivered:
@@ -292,6 +298,8 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
             requirement = "GET-003" if limited else missed(queue, broker.latest) or queue.messages[0].reason
             return unexpected(requirement, "basic.get-empty although a message is ready")
         nothing_was_got(broker, channel)
+        if broker.has_absent and not broker.with_room(queue):
+            none_is_there(broker, queue)
         if pending.counted:
             broker.bookkeeping.exercised["GET-001"] += 1
     elif queue.open_by:
@@ -329,6 +337,8 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
         if most and not queue.unproven:
             # of those that were there already: what came later may be counted or not, and lives on
             dropped = min(max(len(queue.messages) - 1 - _came_later(pending) - count, 0), most)
+        if broker.has_absent:
+            found -= passed_over(broker, channel, queue, found)
         broker.take(queue, found)
         look_behind_fetch(broker, queue, dropped, no_ack=pending.no_ack)
         _hand_over(broker, channel, queue, message, None, pending.no_ack)

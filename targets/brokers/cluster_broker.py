@@ -70,9 +70,8 @@ class ClusterBroker:
         """Of the first node. Raises BrokerUnavailable outside the `with` block."""
         return self._running()[0].address
 
-    @property
     def faults(self) -> ClusterFaults:
-        """What can be done to the nodes and the network between them."""
+        """Who does what can be done to the nodes and the network between them."""
         self._running()
         assert self._faults is not None
         return self._faults

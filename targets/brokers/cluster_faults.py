@@ -45,9 +45,11 @@ class ClusterFaults:
         self._nodes = nodes
         self._timeout = timeout
         self._lock = threading.RLock()
+        #: none was up: until all are, a node may wait for another that went down later
+        self._was_all_down = False
         self._ways: dict[str, Callable[[Sequence[ClusterNode]], None]] = {
             "broker.stop": self._stop,
-            "broker.kill": lambda nodes: _each(nodes, ClusterNode.kill),
+            "broker.kill": self._kill,
             "broker.pause": lambda nodes: _each(nodes, ClusterNode.pause),
             "broker.resume": lambda nodes: _each(nodes, ClusterNode.resume),
             "broker.restart": self._restart,
@@ -104,6 +106,14 @@ class ClusterFaults:
 
     def _stop(self, nodes: Sequence[ClusterNode]) -> None:
         _each(nodes, lambda node: node.stop(self._timeout))
+        self._note_all_down()
+
+    def _kill(self, nodes: Sequence[ClusterNode]) -> None:
+        _each(nodes, ClusterNode.kill)
+        self._note_all_down()
+
+    def _note_all_down(self) -> None:
+        self._was_all_down |= not any(node.is_up for node in self._nodes)
 
     def _restart(self, nodes: Sequence[ClusterNode]) -> None:
         self._stop([node for node in nodes if node.is_up])
@@ -113,8 +123,9 @@ class ClusterFaults:
         """Without a majority a node does not come up before others do: then it is only started."""
         _each(nodes, ClusterNode.start)
         up = [node for node in self._nodes if node.is_up and not node.is_paused]
-        if 2 * len(up) <= len(self._nodes):
+        if 2 * len(up) <= len(self._nodes) or (self._was_all_down and len(up) < len(self._nodes)):
             return
+        self._was_all_down = False
         # those that had to wait come up with these
         _each(up, lambda node: node.await_ready(self._timeout))
         self._await_connected()

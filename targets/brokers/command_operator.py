@@ -12,6 +12,7 @@ from pathlib import Path
 
 from amqpspec.model.protocol.methods import OperatorAction
 from amqpspec.targets.brokers.operator import PeerOf, nobody, undoing
+from amqpspec.targets.brokers.single_node import BROKER_FAULTS
 from amqpspec.targets.errors import OperatorError, OperatorMissing
 
 #: By the name of an action the placeholders of its command.
@@ -28,6 +29,7 @@ PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
     "operator.clear-policy": ("policy", "virtual-host"),
     "operator.configure": ("consumer-timeout", "channel-tick-interval"),
     "operator.reset-configuration": (),
+    **dict.fromkeys(BROKER_FAULTS, ("pid", "directory")),
 }
 PLACEHOLDER = re.compile(r"\{([a-z-]+)\}")
 #: Seconds for one command.
@@ -49,6 +51,13 @@ class CommandOperator:
     @property
     def offered(self) -> frozenset[str]:
         return frozenset(self._commands)
+
+    def do_fault(self, name: str, pid: int, directory: str) -> None:
+        """Run the command of that fault. `pid`, `directory`: of the broker, where the suite has started it.
+
+        Raises `OperatorError`.
+        """
+        self._run(name, {"pid": str(pid or ""), "directory": directory})
 
     def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
         for action in actions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Self
 
@@ -17,9 +17,11 @@ from amqpspec.targets.brokers import docker_engine
 from amqpspec.targets.brokers.container_log import ContainerLog
 from amqpspec.targets.brokers.docker_engine import AMQP_PORT, ENGINE_ERRORS, ENVIRONMENT, LABEL, CommandFailed, one_line
 from amqpspec.targets.brokers.erlang_shell import ErlangShell
+from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.rabbitmqctl_operator import operator_by
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
+from amqpspec.targets.brokers.single_node import BROKER_FAULTS, SingleNode
 from amqpspec.targets.errors import OperatorError
 
 _MEMORY = "/run/amqpspec"
@@ -126,6 +128,10 @@ class DockerBroker:
             return self._follower.memory.last_lines()
         return ()
 
+    def faults(self) -> FaultInjector | None:
+        """Who stops it and starts it again; None: it does not keep its data, so nothing is left of it then."""
+        return SingleNode(self, BROKER_FAULTS) if self._keeps_data else None
+
     def restart(self, *, kill: bool = False) -> None:
         """Stops the broker (with `kill`: at once, as a crash would) and starts it on the same data.
 
@@ -134,18 +140,47 @@ class DockerBroker:
         """
         if not self._keeps_data:
             raise ValueError(f"{self.image} does not keep its data")
+        if kill:
+            self.kill()
+        else:
+            self.stop()
+        self.start_again()
+
+    # ------------------------------------------------------- what is done to it (`targets.brokers.single_node.Node`)
+
+    def stop(self) -> None:
         container = self._running()
         self._end_shell()
-        try:
-            if kill:
-                container.kill()
-                container.wait(timeout=self._start_timeout)
-            else:
-                container.stop(timeout=int(self._start_timeout))
+        with self._engine("stop"):
+            container.stop(timeout=int(self._start_timeout))
+
+    def kill(self) -> None:
+        container = self._running()
+        self._end_shell()
+        with self._engine("kill"):
+            container.kill()
+            container.wait(timeout=self._start_timeout)
+
+    def pause(self) -> None:
+        with self._engine("pause"):
+            self._running().pause()
+
+    def resume(self) -> None:
+        with self._engine("resume"):
+            self._running().unpause()
+
+    def start_again(self) -> None:
+        container = self._running()
+        with self._engine("restart"):
             container.start()
-        except ENGINE_ERRORS as error:
-            raise BrokerUnavailable(f"{self.image}: cannot restart it: {one_line(error)}") from error
         self._address = self._await_ready(container)
+
+    @contextlib.contextmanager
+    def _engine(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except ENGINE_ERRORS as error:
+            raise BrokerUnavailable(f"{self.image}: cannot {what} it: {one_line(error)}") from error
 
     def _running(self) -> Container:
         if self._container is None:
