@@ -111,8 +111,8 @@ class Message:
     refused_by: str = ""
     #: when its time in its queue is up (this and what else is said of times: model.broker.time_to_live)
     deadline: Deadline | None = None
-    #: its publisher was told that the broker has it, by a confirm or commit-ok
-    is_stored: bool = False
+    #: its publisher was told that the broker has it: the requirement by which it survives a crash then
+    stored_by: str = ""
 
     # ---- doubt
     arrival: Arrival = doubt(Arrival.PUBLISHED, only="ready")
@@ -315,6 +315,8 @@ class Queue:
     reason: str = to_blame("QUEUE-001")
     #: what the first of its wrong numbers was blamed on, until one is right: those after it have the same cause
     miscounted: str = to_blame("")
+    #: it was there before the broker was started again, and nobody has asked for it since
+    survived: bool = to_blame(False)
     #: how many deliveries waited for their acknowledgement when it was purged: a broker may have deleted these as well
     held_when_purged: int = to_blame(0)
     #: messages settled or dropped of late, newest last, kept only to word failures
@@ -367,6 +369,8 @@ class Exchange:
     open_by: str = doubt("")
 
     # ---- blame
+    #: its bindings were there before the broker was started again
+    survived: bool = to_blame(False)
     #: those that were taken back of late, newest last: blamed if messages still go their way
     unbound: tuple[Binding, ...] = to_blame(())
 

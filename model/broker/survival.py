@@ -7,10 +7,40 @@ it, prove that it is not.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from amqpspec.model.broker.broker_state import BrokerState
-from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.queues import Message, Queue
+from amqpspec.model.promises.queue_types import QueueType
+
+#: The requirements of what is left when the broker was started again, and of what is not.
+DURABLE, QUORUM, HELD, CONFIRMED, BINDINGS, EXCLUSIVE = (f"DURABLE-00{number}" for number in range(1, 7))
+COMMITTED, OFFSETS, ORDER = "DURABLE-007", "DURABLE-008", "DURABLE-009"
+COUNTS, AGE, SETTLED, FIRST, PAUSED = (f"DURABLE-01{number}" for number in range(5))
+WITHOUT_CONSUMERS, LETTERS, SET_UP, EXPIRES, HALF_CONTENT = (f"DURABLE-01{number}" for number in range(5, 10))
+GIVEN_BACK = "DURABLE-020"
+
+
+def shown_by(queue: Queue, message: Message) -> Iterator[str]:
+    """What it shows that a message is handed over that was there before; it is out of the queue."""
+    if not message.survived_by:
+        return
+    yield message.survived_by
+    if queue.type is QueueType.STREAM:
+        return
+    if not message.redelivered:
+        yield FIRST
+    if queue.messages and queue.messages[0].survived_by:
+        yield ORDER
+    if message.delivery_count:
+        yield COUNTS
+    if message.deaths:
+        yield LETTERS
+
+
+def flag_requirement(message: Message) -> str:
+    """The requirement that a wrong flag of such a message breaks."""
+    return message.survived_by if message.survived_by in (HELD, GIVEN_BACK) else FIRST
 
 
 def absent_at_most(broker: BrokerState, queue: Queue) -> int:

@@ -59,6 +59,7 @@ from amqpspec.model.broker.overflow import refusal_of, refused_for_nothing, tell
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.broker.stream_log import stored
+from amqpspec.model.broker.survival import CONFIRMED
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
@@ -77,7 +78,8 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
     for number in numbers:
         copies = unconfirmed.pop(number)
         for queue, message in copies:
-            message.is_stored = method.name == "basic.ack"
+            if method.name == "basic.ack":
+                message.stored_by = CONFIRMED
             # delivered and given back before its confirm was seen, which does not show where it is now
             was_requeued = message.arrival is Arrival.RETURNING
             if (queue.unproven or queue.dropping) and not was_requeued and tells_of_arrival(copies, queue, message):

@@ -46,7 +46,7 @@ from amqpspec.model.broker.message_order import (
     priority_requirement,
 )
 from amqpspec.model.broker.queues import Arrival, Message, Queue
-from amqpspec.model.broker.survival import none_is_there
+from amqpspec.model.broker.survival import ORDER, none_is_there
 from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Method
@@ -93,6 +93,8 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
     if key in found.passed_over_by or len(ahead) > _room(broker, queue, key) + _taken_before(queue, key, ahead):
         if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
             return "DLX-009"
+        if found.survived_by and ahead and all(m.survived_by for m in ahead):
+            return ORDER
         return _order_requirement(broker, queue, place, ahead[0] if ahead else None)
     # a classic queue of which it is unknown whom it serves has not handed to anybody what is skipped
     is_kept = queue.type is QueueType.CLASSIC and service_is_unknown(broker, queue)

@@ -66,6 +66,7 @@ from amqpspec.model.broker.openness import message_of
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import UNKNOWN_TAG, Consumer, Message, Queue
 from amqpspec.model.broker.survival import none_is_there
+from amqpspec.model.broker.survival import shown_by as shown_by_survivor
 from amqpspec.model.broker.time_to_live import BEHIND, dropped_by_fetch, is_long_over, missed
 from amqpspec.model.outputs.delivered_content import check_delivery, shows_what_is_kept, wrong_number
 from amqpspec.model.outputs.delivered_message import find, out_of_order, passed_over
@@ -215,7 +216,7 @@ def _hand_over(
     if channel.direct_replies > (1 if queue.reply_address else 0):  # one before this took a tag of the same series
         fired.append("REPLY-006")
     if message.survived_by:
-        fired.append(message.survived_by)
+        fired.extend(shown_by_survivor(queue, message))
         message.survived_by = ""
     if shows_what_is_kept(message):
         fired.append("PUBLISH-016")

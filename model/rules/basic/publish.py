@@ -39,6 +39,7 @@ from amqpspec.model.broker.openness import open_queue
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Exchange, Message, Queue
 from amqpspec.model.broker.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
+from amqpspec.model.broker.survival import BINDINGS
 from amqpspec.model.broker.transaction import Publication
 from amqpspec.model.broker.uncommitted import LARGE_BODY, keep
 from amqpspec.model.protocol.errors import ProtocolError
@@ -140,6 +141,8 @@ def routes_of(broker: Broker, exchange: Exchange, routing_key: str, content: Con
     if len(keys) > 1:
         headers = {name: value for name, value in headers.items() if name != "BCC"}
     routes = route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect, chooses=broker.is_punctual)
+    if exchange.survived:
+        routes = replace(routes, queues=dict.fromkeys(routes.queues, BINDINGS))
     if broker.routes_nothing:
         routes = replace(routes, open_by="", perhaps=())
     return routes

@@ -1,21 +1,38 @@
 """What becomes of a broker that is stopped, killed, paused and started again (area DURABLE).
 
 A stop ends the connections first, each with connection.close or without a word (CONN-023), then the broker; a kill ends
-all at once. What a client had sent by then may have been processed, or not. Faults of networks and of single nodes
-change nothing here.
+all at once. What clients had sent by then may have been processed, or not (`model.judging.restarts`). What is left then
+may be less than there was, and of some messages nobody can know whether they are left (`model.broker.survival`). Faults
+of networks change nothing here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.message_order import put_back_in_place
 from amqpspec.model.broker.openness import begin_openness, note_undecided
 from amqpspec.model.broker.overflow import has_length_limit
-from amqpspec.model.broker.queues import Arrival, Exchange, Message, Queue
-from amqpspec.model.broker.message_order import put_back_in_place
-from amqpspec.model.broker.survival import note_doubts
+from amqpspec.model.broker.queues import Arrival, Message, Queue
+from amqpspec.model.broker.survival import (
+    COMMITTED,
+    DURABLE,
+    EXCLUSIVE,
+    EXPIRES,
+    GIVEN_BACK,
+    HALF_CONTENT,
+    HELD,
+    OFFSETS,
+    PAUSED,
+    QUORUM,
+    SET_UP,
+    SETTLED,
+    WITHOUT_CONSUMERS,
+    note_doubts,
+)
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import OperatorAction
 from amqpspec.model.rules.basic.requeue import delivery_limit
@@ -25,77 +42,116 @@ STOPPED, KILLED = "broker.stop", "broker.kill"
 #: The code with which it ends connections when it is stopped.
 FORCED = 320
 _PERSISTENT = 2
+#: Of what came back: its channel had ended.
+_BY_END = ("CHAN-016", "GET-004")
 #: As many of the messages that are gone as are remembered (`Queue.gone`).
 _REMEMBERED = 64
 
 
 def go_down(broker: Broker, action: OperatorAction) -> None:
     """From now on it may be down: each connection may end at any moment, and nothing is owed any more."""
-    broker.down_by = action.name
+    if broker.down_by != KILLED:
+        broker.down_by = action.name
+    if action.name == STOPPED:
+        for queue in broker.queues.values():
+            _doubt_who_was_served(broker, queue)
+
+
+def _doubt_who_was_served(broker: Broker, queue: Queue) -> None:
+    """Connections end one after the other: what one of them held may be handed to another one, unseen."""
+    others = len({consumer.channel[0] for consumer in queue.consumers}) - 1
+    if others < 1 or queue.type is QueueType.STREAM:
+        return
+    may_be_lost = any(consumer.no_ack for consumer in queue.consumers)
+    for message in (*queue.messages, *_held(broker, queue)):
+        message.unseen += others
+        message.may_be_gone |= may_be_lost
+
+
+def _held(broker: Broker, queue: Queue | None = None) -> list[Message]:
+    """What clients hold, of the queue."""
+    entries = (entry for channel in broker.channels.values() for entry in channel.unacknowledged.values())
+    return [entry.message for entry in entries if queue is None or entry.queue is queue]
+
+
+def _coming_back(broker: Broker) -> list[Message]:
+    """What clients held whose connections have ended."""
+    messages = (message for queue in broker.queues.values() for message in queue.messages)
+    return [message for message in messages if message.arrival is Arrival.RETURNING]
+
+
+def resume(broker: Broker, action: OperatorAction) -> None:
+    """It goes on where it was paused, as if no time had passed."""
+    if broker.connections:
+        broker.fired(PAUSED)
 
 
 def restart(broker: Broker, action: OperatorAction) -> None:
     """It is up again, with what has survived."""
     is_killed = broker.down_by == KILLED
-    known = _known(broker, is_killed=is_killed)
-    doubted = [queue for queue in broker.queues.values() if _may_be_shared(broker, queue)]
-    _end_connections(broker, is_killed=is_killed)
+    life = _Life(is_killed, _certain(broker, is_killed=is_killed), {*_held(broker), *_coming_back(broker)})
+    for channel in broker.channels.values():
+        _note_unfinished(broker, channel)
+    _end_connections(broker, is_killed=life.is_killed)
     _forget_clients(broker)
     for queue in list(broker.queues.values()):
         if not _survives(queue):
-            broker.fired("DURABLE-001" if not queue.durable else "DURABLE-006")
-            broker.end_queue(queue, "DURABLE-001" if not queue.durable else "DURABLE-006")
+            requirement = EXCLUSIVE if queue.durable else DURABLE
+            broker.fired(requirement)
+            broker.end_queue(queue, requirement)
     _keep_exchanges(broker)
     for queue in broker.queues.values():
-        _keep_messages(broker, queue, known, is_killed=is_killed)
-    for queue in doubted:
-        _doubt_unseen(queue)
-    for queue in broker.queues.values():
+        queue.survived = True
+        _keep_messages(broker, queue, life)
         _leave_open(broker, queue)
         broker.refresh(queue)
+    if broker.users or broker.policies:
+        broker.fired(SET_UP)
     broker.touched.clear()
     broker.down_by = ""
     note_doubts(broker)
 
 
-def _known(broker: Broker, *, is_killed: bool) -> set[Message]:
-    """The messages that must not be lost: of a classic queue that is killed what its publisher was told of, else what
-    was seen to have come.
-    """
-    held = [entry.message for channel in broker.channels.values() for entry in channel.unacknowledged.values()]
-    known: set[Message] = set()
+@dataclass(frozen=True, slots=True)
+class _Life:
+    """How the life before ended: the messages that must not be lost, and those that clients held."""
+
+    is_killed: bool
+    certain: Collection[Message]
+    held: Collection[Message]
+
+
+def _certain(broker: Broker, *, is_killed: bool) -> set[Message]:
+    """Of a classic queue that is killed what its publisher was told of, else what was seen to have come."""
+    certain: set[Message] = set()
     for queue in broker.queues.values():
-        for message in queue.messages:
-            if message.is_stored or (message.arrival is not Arrival.PUBLISHED and not _is_lost(queue, is_killed)):
-                known.add(message)
-    for channel in broker.channels.values():
-        for entry in channel.unacknowledged.values():
-            if entry.message.is_stored or not _is_lost(entry.queue, is_killed):
-                known.add(entry.message)
-    return {message for message in known if not message.may_be_absent} if held or known else known
+        keeps = not (is_killed and queue.type is QueueType.CLASSIC)
+        arrived = [message for message in queue.messages if message.arrival is not Arrival.PUBLISHED]
+        came = (*arrived, *_held(broker, queue)) if keeps else ()
+        told = (message for message in (*queue.messages, *_held(broker, queue)) if message.stored_by)
+        certain.update(message for message in (*came, *told) if not message.may_be_absent)
+    return certain
 
 
-def _is_lost(queue: Queue, is_killed: bool) -> bool:
-    """Does the queue lose what it has and told nobody of?"""
-    return is_killed and queue.type is QueueType.CLASSIC
-
-
-def _may_be_shared(broker: Broker, queue: Queue) -> bool:
-    """May what one client held have been handed to another one before that one's connection ended as well?"""
-    return len({consumer.channel for consumer in queue.consumers if broker.has_room(consumer)}) > 1
-
-
-def _doubt_unseen(queue: Queue) -> None:
-    for message in queue.messages:
-        message.may_be_flagged = message.may_be_flagged or not message.redelivered
-        message.unseen += 1
+def _note_unfinished(broker: Broker, channel: Channel) -> None:
+    """What the client had not completed is nothing, and is to blame if it turns up."""
+    if channel.assembly is not None:
+        broker.fired(HALF_CONTENT)
+    transaction = channel.transaction
+    if transaction is not None and (transaction.publications or transaction.rulings):
+        broker.fired(COMMITTED)
+        bodies = [publication.pattern.content.body for publication in transaction.publications]
+        broker.bookkeeping.published.extend((body, COMMITTED) for body in bodies)
+        channel.transaction = None
 
 
 def _end_connections(broker: Broker, *, is_killed: bool) -> None:
     """After a kill nobody is there any more who would delete a queue with its last consumer."""
-    kept = [queue for queue in broker.queues.values() if is_killed and queue.auto_delete]
+    kept = [queue for queue in broker.queues.values() if queue.auto_delete and queue.durable]
+    if kept:
+        broker.fired(WITHOUT_CONSUMERS)
     for queue in kept:
-        queue.auto_delete = False
+        queue.auto_delete = not is_killed
     for connection in list(broker.connections.values()):
         end_connection(broker, connection)
     for queue in kept:
@@ -125,75 +181,98 @@ def _survives(queue: Queue) -> bool:
 def _keep_exchanges(broker: Broker) -> None:
     for exchange in list(broker.exchanges.values()):
         if not exchange.durable:
-            broker.fired("DURABLE-001")
+            broker.fired(DURABLE)
             del broker.exchanges[exchange.name]
-            broker.bookkeeping.ended_exchanges[exchange.name] = "DURABLE-001"
+            broker.bookkeeping.ended_exchanges[exchange.name] = DURABLE
     for exchange in list(broker.exchanges.values()):
-        broker.exchanges[exchange.name] = _with_bindings(exchange, broker)
+        kept = tuple(
+            [each for each in exchange.bindings if not each.to_exchange or each.destination in broker.exchanges]
+        )
+        broker.exchanges[exchange.name] = replace(exchange, bindings=kept, unbound=(), survived=bool(kept))
 
 
-def _with_bindings(exchange: Exchange, broker: Broker) -> Exchange:
-    kept = tuple(
-        [each for each in exchange.bindings if each.destination in (broker.exchanges if each.to_exchange else broker.queues)]
-    )
-    return replace(exchange, bindings=kept, unbound=())
-
-
-def _keep_messages(broker: Broker, queue: Queue, known: set[Message], *, is_killed: bool) -> None:
+def _keep_messages(broker: Broker, queue: Queue, life: _Life) -> None:
     queue.consumers.clear()
+    queue.active.consumer = queue.active.previous = None
     queue.still_counted = queue.ready_while_gone_counted = queue.handed_out = 0
     queue.dropping.clear()
-    if queue.name in broker.expiring:
-        queue.idle_since, queue.idle_by = broker.now, broker.latest
-        queue.uses += 1
+    if "x-expires" in queue.arguments:
+        broker.fired(EXPIRES)
+        broker.used(queue)
     if queue.type is QueueType.STREAM:
+        for message in queue.log:
+            message.survived_by = OFFSETS
         return
-    if queue.type is QueueType.CLASSIC and is_killed:
+    if any(not message.refused_by for message in queue.gone):
+        broker.fired(SETTLED)
+    if queue.type is QueueType.CLASSIC and life.is_killed:
         _take_back_settled(queue)
+    for message in queue.gone:
+        message.reason = SETTLED
     for message in list(queue.messages):
-        if queue.type is QueueType.CLASSIC and not _is_persistent(message):
-            broker.fired("DURABLE-001")
-            queue.messages.remove(message)
-            queue.unproven.pop(message, None)
-            broker.note_gone(queue, message, "DURABLE-001")
-            continue
-        is_known = message in known
-        message.may_be_absent = message.may_be_absent or not is_known or message.may_be_gone
-        message.may_be_gone = False
-        message.survived_by = _requirement(queue, message, is_killed)
-        if not message.redelivered or is_known:
-            message.reason = message.survived_by
-        if queue.type is QueueType.CLASSIC and is_killed and not message.redelivered:
-            message.may_be_flagged = True
-        message.passed_over_by = frozenset()
-    queue.returned = min(queue.returned, len(queue.messages))
-    queue.reason = "DURABLE-001" if queue.type is QueueType.CLASSIC else "DURABLE-002"
+        if queue.type is QueueType.CLASSIC and not is_persistent(message):
+            broker.fired(DURABLE)
+            _lose(broker, queue, message)
+        else:
+            _keep(queue, message, life)
+    queue.reason = QUORUM if queue.type is QueueType.QUORUM else DURABLE
     broker.prove_all(queue)
+    if queue.type is QueueType.QUORUM:
+        _be_late(queue, life)
     queue.at_rest = queue.next_position
+
+
+def _lose(broker: Broker, queue: Queue, message: Message) -> None:
+    place = list(queue.messages).index(message)
+    queue.returned -= place < queue.returned
+    del queue.messages[place]
+    queue.unproven.pop(message, None)
+    broker.note_gone(queue, message, DURABLE)
+
+
+def _keep(queue: Queue, message: Message, life: _Life) -> None:
+    message.may_be_absent |= message not in life.certain or message.may_be_gone
+    message.may_be_gone = False
+    message.passed_over_by = frozenset()
+    message.survived_by = _requirement(queue, message, life)
+    message.reason = message.survived_by
+    if queue.type is QueueType.CLASSIC and life.is_killed and not message.redelivered:
+        message.may_be_flagged = True  # what was handed out is not noted (rabbit_variable_queue:init)
+
+
+def _requirement(queue: Queue, message: Message, life: _Life) -> str:
+    """By which it is there."""
+    if message.reason == SETTLED:
+        return SETTLED
+    if message.redelivered:
+        return HELD if message in life.held or message.reason in _BY_END else GIVEN_BACK
+    if message.stored_by == COMMITTED or (message.stored_by and life.is_killed):
+        return message.stored_by
+    return QUORUM if queue.type is QueueType.QUORUM else DURABLE
+
+
+def _be_late(queue: Queue, life: _Life) -> None:
+    """It answers before it has its messages again (rabbit_quorum_queue: its counts are metrics), and what clients held
+    comes back when it has seen that they are gone.
+    """
+    for message in queue.messages:
+        message.arrival = Arrival.RETURNING if message in life.held else Arrival.PUBLISHED
+        queue.unproven[message] = None
 
 
 def _take_back_settled(queue: Queue) -> None:
     """That they were settled need not have been noted (rabbit_classic_queue_index_v2: acks are flushed in time)."""
     present = set(queue.messages)
-    for message in queue.gone:
-        if message not in present and _is_persistent(message) and not message.refused_by:
-            message.redelivered = True
-            message.may_be_absent = True
+    for message in [*queue.gone]:
+        if message not in present and is_persistent(message) and not message.refused_by:
+            message.redelivered = message.may_be_absent = True
+            message.reason = SETTLED
             put_back_in_place(queue, message)
-    queue.gone.clear()
+            queue.gone.remove(message)
 
 
-def _is_persistent(message: Message) -> bool:
+def is_persistent(message: Message) -> bool:
     return message.content.properties.get("delivery_mode") == _PERSISTENT
-
-
-def _requirement(queue: Queue, message: Message, is_killed: bool) -> str:
-    """By which it is there."""
-    if message.redelivered:
-        return "DURABLE-003"
-    if message.is_stored and is_killed:
-        return "DURABLE-004"
-    return "DURABLE-001" if queue.type is QueueType.CLASSIC else "DURABLE-002"
 
 
 def _leave_open(broker: Broker, queue: Queue) -> None:
@@ -216,11 +295,12 @@ def _leave_open(broker: Broker, queue: Queue) -> None:
 
 
 def no_change(broker: Broker, action: OperatorAction) -> None:
-    """What a network does, or a node that goes on, changes nothing of what the broker remembers."""
+    """It changes nothing of what the broker remembers."""
 
 
 FAULT_RULES: dict[str, Callable[[Broker, OperatorAction], None]] = {
     STOPPED: go_down,
     KILLED: go_down,
+    "broker.resume": resume,
     "broker.restart": restart,
 }

@@ -96,6 +96,7 @@ from amqpspec.model.broker.broker import Broker, crossed_by_cancel
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
 from amqpspec.model.broker.queues import ANY_NUMBER, Queue
+from amqpspec.model.broker.survival import DURABLE
 from amqpspec.model.broker.time_to_live import missed
 from amqpspec.model.broker.timed_out_consumers import lingering
 from amqpspec.model.promises.queue_types import QueueType
@@ -222,7 +223,10 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, method: Method
         differs = (asked.durable, asked.owner, asked.auto_delete, asked.arguments) != (
             queue.durable, queue.owner, queue.auto_delete, queue.arguments
         )  # fmt: skip
-    _answer_declare(broker, channel, method, queue, "QUEUE-004" if differs else "QUEUE-001", False)
+    requirement = "QUEUE-004" if differs else "QUEUE-001"
+    if queue.survived:
+        queue.survived, requirement = False, DURABLE
+    _answer_declare(broker, channel, method, queue, requirement, False)
 
 
 def _answer_declare(
