@@ -110,7 +110,9 @@ def _carried_out(
     begun: list[Command] = []
     judgement: SequenceJudgement | None = None
     try:
-        with Session(target, trace, name, requirement=file.requirement, listeners=(shown,)) as session:
+        with Session(
+            target, trace, name, requirement=file.requirement, planned=file.commands, listeners=(shown,)
+        ) as session:
             for command in file.commands:
                 sent = shown.sent
                 if not session.over:
@@ -163,7 +165,7 @@ class _Shown:
         """Nothing was sent for the command."""
         if is_over and self._issued != str(command):
             self._say(str(command), "bold")
-        why = "nothing more is judged in this sequence" if is_over else "its connection is closed, or open already"
+        why = "nothing more is judged in this sequence" if is_over else "its connection is closed, open already, or cut off"
         self._say(f"    was not sent: {why}", "yellow")
 
     def _say(self, text: str, style: str) -> None:

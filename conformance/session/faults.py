@@ -24,6 +24,9 @@ _STOP = "broker.stop"
 
 def do_fault(conversation: Conversation, fault: Fault) -> None:
     """Raises `targets.errors.TargetError`."""
+    if "connection" in fault.arguments:
+        _do_to_connection(conversation, fault)
+        return
     injector = conversation.target.faults
     if injector is None or fault.name not in injector.offered:
         raise OperatorMissing(f"{fault}: this target does not offer it")
@@ -57,6 +60,23 @@ def _do(conversation: Conversation, injector: FaultInjector, fault: Fault, conce
         nodes.paused.difference_update(concerned)
 
 
+def _do_to_connection(conversation: Conversation, fault: Fault) -> None:
+    """By a network of the suite's own (`targets.client.network`)."""
+    network, name = conversation.network, fault.arguments["connection"]
+    if name not in conversation.through_network:
+        raise OperatorMissing(f"{fault}: the connection goes through no network that can fail")
+    conversation.drain()
+    conversation.carrier.note(fault)
+    if fault.name == "network.cut":
+        network.cut(name)
+        conversation.cut_off.add(name)
+    elif fault.name == "network.slow":
+        network.slow(name, fault.arguments.get("milliseconds", 0) / 1000)
+    else:
+        network.heal(name)
+        conversation.cut_off.discard(name)
+
+
 def _await_ends(conversation: Conversation, concerned: Sequence[int]) -> None:
     """Receive until each connection to these nodes is over."""
     until = time.monotonic() + ENDS
@@ -71,6 +91,9 @@ def _await_ends(conversation: Conversation, concerned: Sequence[int]) -> None:
 
 def undo_faults(conversation: Conversation) -> None:
     """Resume, heal and start what was left otherwise."""
+    for name in conversation.through_network:
+        conversation.network.heal(name)
+    conversation.cut_off.clear()
     injector = conversation.target.faults
     if conversation.nodes.touched and injector is not None:
         injector.undo()

@@ -35,7 +35,7 @@ def operate(conversation: Conversation, command: Command) -> None:
 
 def _peer(conversation: Conversation, name: str) -> Peer:
     try:
-        return Peer(conversation.carrier.local_port(name), conversation.known_as(name))
+        return Peer(conversation.port_of(name), conversation.known_as(name))
     except ValueError:  # it was never opened
         return nobody(name)
 

@@ -41,7 +41,7 @@ class Lockstep:
         if command.in_flight:
             return
         conversation.collect()
-        if not conversation.nodes.any_answers:
+        if not conversation.can_be_asked:
             conversation.drain()
         elif not conversation.over:
             complete_barrier(conversation, [command])
@@ -49,5 +49,5 @@ class Lockstep:
     def at_end(self, conversation: Conversation) -> None:
         """Wait for what the last commands owe, if they did not. What is in the queues now must stay."""
         conversation.collect()
-        if not conversation.over and conversation.nodes.any_answers:
+        if not conversation.over and conversation.can_be_asked:
             ask_at_rest(conversation)

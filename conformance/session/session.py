@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.language.faults import breaks_broker
+from amqpspec.conformance.language.faults import breaks_broker, broken_connections
 from amqpspec.conformance.language.names import on_the_broker
 from amqpspec.conformance.session import cleanup
 from amqpspec.conformance.session.conversation import Conversation
@@ -93,7 +93,9 @@ class Session:
         #: what it made, and the broker did not delete: (kind, name)
         self.left_behind: tuple[cleanup.Made, ...] = ()
         self._finished: SequenceJudgement | None = None
-        self._conversation = Conversation(target, trace, sequence, self.judge, self._listeners, patience)
+        self._conversation = Conversation(
+            target, trace, sequence, self.judge, self._listeners, patience, broken_connections(planned or ())
+        )
         # another sequence may share its faults, and go on with them when this one is over
         self._conversation.nodes.touched = planned is not None and breaks_broker(planned)
 
@@ -115,11 +117,12 @@ class Session:
                 finally:
                     with self._breaking_late():
                         cleanup.part(conversation.carrier, conversation.closed)
+                    conversation.end_network()
                     with self._breaking_late():
                         self._clean_up()
             except KeyboardInterrupt:
                 # interrupted in the middle of it: a run leaves nothing behind all the same
-                conversation.carrier.close()  # a connection that is open keeps its exclusive queues
+                conversation.close()  # a connection that is open keeps its exclusive queues
                 try:
                     undo(conversation)
                 finally:
@@ -145,7 +148,7 @@ class Session:
             raise
         except Exception as error:  # noqa: BLE001 - as above
             with suppress(Exception):  # it may be what is broken
-                self._conversation.carrier.close()
+                self._conversation.close()
             if self._finished is not None:
                 self._finished = erred(self._finished, line_of(error))
 
@@ -226,7 +229,7 @@ class Session:
         if command.connection == OPERATOR:
             operate(conversation, on_the_broker(command, prefix))
             return
-        if not conversation.is_usable(command.connection) and not conversation.nodes.answers(command.connection):
+        if not conversation.is_usable(command.connection) and not conversation.can_answer(command.connection):
             return  # nobody is there to connect to
         if command.method in STEPS and not command.channel:
             take_step(conversation, on_the_broker(command, prefix))
@@ -237,6 +240,8 @@ class Session:
                 return  # it was closed: nothing can be sent on it any more
             open_connection(conversation, name, {})
         if command.method == "socket.abort":
+            if name in conversation.cut_off:
+                return  # the broker would hear of it when the network is healed, and nobody knows when that is
             conversation.carrier.abort(name)
             return
         if command.method == "socket.silence":

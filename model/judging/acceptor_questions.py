@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.connections import Connection, ConnectionState
@@ -10,6 +12,7 @@ from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.queues import Consumer, Queue, flags_of
 from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.judging.certain_debts import is_owed_elsewhere
 from amqpspec.model.judging.doubts import may_give_up, unprocessed
 from amqpspec.model.judging.questions import KnownConnection
 from amqpspec.model.promises.queue_types import QueueType
@@ -34,6 +37,10 @@ class AcceptorQuestions:
 
     def owes(self) -> bool:
         return self._acceptor.owes()
+
+    def owes_others(self, mute: Collection[str]) -> bool:
+        explanations = self._acceptor.explanations
+        return not self._acceptor.finished and all(is_owed_elsewhere(each, mute) for each in explanations)
 
     @property
     def patience(self) -> float:

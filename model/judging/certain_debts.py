@@ -7,10 +7,12 @@ back. Whatever else is processed before that, a mistake of the client's too, lea
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.connections import ConnectionState
-from amqpspec.model.broker.internal_events import Input, PossibleEvent
+from amqpspec.model.broker.internal_events import Input, PossibleEvent, lane_of
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.protocol.methods import SYNCHRONOUS_METHODS, Method
 
@@ -25,6 +27,14 @@ def is_certainly_owed(explanation: Explanation) -> bool:
         return False
     broker = explanation.broker
     return _owes_already(broker) or any(_is_answered(broker, event) for event in explanation.pending)
+
+
+def is_owed_elsewhere(explanation: Explanation, mute: Collection[str]) -> bool:
+    """Is a frame owed on another connection than these, by a request that is processed or under way?"""
+    broker = explanation.broker
+    return any(connection not in mute for connection, _ in broker.debtors) or any(
+        _is_answered(broker, event) for event in explanation.pending if lane_of(event)[0] not in mute
+    )
 
 
 def _ends_nothing(event: Input) -> bool:

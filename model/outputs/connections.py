@@ -24,10 +24,16 @@ Requirements:
 * CONN-022: Heartbeat timeout. With negotiated heartbeat h, a client that sends nothing is disconnected (bare socket
   close) after about 2-3 h. The broker sends heartbeats as well: a client that hears nothing for two intervals may give
   it up. [rabbit_reader.erl:heartbeat; rabbit_heartbeat; AMQP 0-9-1 class connection]
+* CONN-023: Operator close. rabbitmqctl close_connection/close_all_connections, node stop, and deletion of the vhost or
+  the user close with hard code 320, also a connection that an alarm has blocked. In amqp-0-9-1: code 320, with a text
+  of the server's choice. [rabbit_reader.erl:handle_other {shutdown,..}; AMQP 0-9-1 class connection]
 * CONN-026: Method out of turn in the handshake. Until connection.open-ok only the next step of the handshake is
   accepted, connection.close included. Anything else before tune-ok is the end without a frame; after it, a method on
   channel 0 is hard error 504 and a frame on another channel 505. [rabbit_reader.erl:handle_method0, handle_frame,
   handle_exception]
+* DURABLE-007: Transactions. What was committed survives as what was confirmed does, from commit-ok on. Of what was not
+  committed nothing is there: neither its messages nor its acknowledgements. [RabbitMQ guide: semantics of AMQP 0-9-1
+  transactions; AMQP 0-9-1 class tx]
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ from amqpspec.model.broker.message_order import (
     priority_requirement,
 )
 from amqpspec.model.broker.queues import Arrival, Message, Queue
-from amqpspec.model.broker.survival import ORDER, none_is_there
 from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
+from amqpspec.model.broker.survival import ORDER, none_is_there
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.basic.requeue import place_requirement

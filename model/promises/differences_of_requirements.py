@@ -36,9 +36,10 @@ REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
         "CONSUME-016": _defect("guide: consumer-prefetch, a limit for each new consumer on the channel"),
         "DLX-002": _defect("guide: dlx 3.13 (ordered by recency); right from 3.13.0 on"),
         "DLX-009": _defect("release notes of 4.2.1 and 4.3.0 (now happens in the correct order)"),
-        "DURABLE-001": _change("0-9-1 queue.declare and exchange.declare, durable; guide: queues, Durability"),
-        "DURABLE-002": _change("guide: quorum-queues (data is replicated, and always on disk)"),
-        "DURABLE-003": _change("guide: confirms, Automatic Requeueing (redeliveries are marked)"),
+        "DURABLE-001": _defect("0-9-1 exchange.declare, durable: transient exchanges are purged when a server restarts"),
+        "DURABLE-014": _free("no text says what a pause does", allowed_by="what is owed may be late"),
+        "DURABLE-015": _free("no text says whether a stop is an end of consumers", allowed_by="the queue may be there"),
+        "DURABLE-020": _defect("0-9-1 basic.deliver, redelivered"),
         "OVERFLOW-004": _defect("guide: maxlength (message body length counts)"),
         "PUBLISH-016": _defect(
             "0-9-1 section 3.1.1: nothing of a content is modified; that type L may come as l is allowed of all"

@@ -4,6 +4,22 @@ A stop ends the connections first, each with connection.close or without a word 
 all at once. What clients had sent by then may have been processed, or not (`model.judging.restarts`). What is left then
 may be less than there was, and of some messages nobody can know whether they are left (`model.broker.survival`). Faults
 of networks change nothing here.
+
+Requirements:
+
+* CHAN-016: The end of a channel requeues and cancels. When a channel ends, by an error or by the client's
+  channel.close, its consumers disappear and its unacked messages are requeued (redelivered=true). When the server
+  closes it: on a classic queue that the channel consumes from before the channel.close is sent, otherwise (quorum
+  queues, gets) only once the client answered with close-ok. A hard error ends all channels and deletes the exclusive
+  queues before the connection.close is sent; what waits for the end of a channel may still return just after it.
+  [rabbit_channel.erl:handle_exception notify_queues]
+* CONN-023: Operator close. rabbitmqctl close_connection/close_all_connections, node stop, and deletion of the vhost or
+  the user close with hard code 320, also a connection that an alarm has blocked. In amqp-0-9-1: code 320, with a text
+  of the server's choice. [rabbit_reader.erl:handle_other {shutdown,..}; AMQP 0-9-1 class connection]
+* GET-004: Unacked get is requeued at channel close. An unacked get returns to its queue (redelivered=true) when the
+  channel's process ends, which is just after close-ok; before close-ok only on a classic queue that the channel also
+  consumes from. After a server-sent channel.close this waits for the client's close-ok.
+  [rabbit_channel.erl:notify_queues]
 """
 
 from __future__ import annotations
@@ -109,6 +125,8 @@ def restart(broker: Broker, action: OperatorAction) -> None:
         broker.fired(SET_UP)
     broker.touched.clear()
     broker.down_by = ""
+    if broker.is_punctual:
+        _decide(broker)
     note_doubts(broker)
 
 
@@ -292,6 +310,19 @@ def _leave_open(broker: Broker, queue: Queue) -> None:
         why = "restart, of which it is not known what was lost in it"
         begin_openness(broker, queue, why)
         note_undecided(broker, why)
+
+
+def _decide(broker: Broker) -> None:
+    """A broker that judges no other one keeps all that it may, and delivers nothing again that was settled."""
+    for queue in broker.queues.values():
+        for message in [each for each in queue.messages if each.reason == SETTLED]:
+            _lose(broker, queue, message)
+        for message in queue.messages:
+            message.redelivered |= message.may_be_flagged
+            message.may_be_absent = message.may_be_flagged = False
+            message.unseen = 0
+        broker.prove_all(queue)
+        broker.refresh(queue)
 
 
 def no_change(broker: Broker, action: OperatorAction) -> None:
