@@ -12,6 +12,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.language.faults import of_broker
 from amqpspec.conformance.scenarios.scenario_files import selected
+from amqpspec.conformance.session.nodes import node_of
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.session.through_library import not_expressible
 from amqpspec.model.promises.capabilities import METHODS, lacking
@@ -88,6 +89,9 @@ def _no_faults(scenario: CommandFile, target: TargetUnderTest) -> str | None:
     """What happens to a connection the suite does by itself, in between."""
     if target.library is not None and any(each.method in FAULTS for each in scenario.commands):
         return f"faults are not done to connections of {target.library.driver}"
+    for each in scenario.commands:
+        if (node := node_of(each.connection)) not in target.nodes:
+            return f"needs node {node}, which this target does not have"
     for fault in of_broker(scenario.commands):
         if fault.method not in target.offered_faults:
             return f"needs {fault.method}, which this target does not offer"

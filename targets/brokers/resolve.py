@@ -1,9 +1,9 @@
 """What a TARGET on the command line means, and getting it to run.
 
 `amqp://…`, `amqps://…`: a broker that runs somewhere. `embedded`, `embedded:FAULT`: ours. `docker:IMAGE`,
-`process:PATH`: started for the run. `FILE.toml`: an in-house broker, as the file says. Anything else: the name of an
-entry point in the group `amqpspec.targets`, a function without arguments that gives a context manager with an
-`address`, and an `operator()` if it has one.
+`cluster:IMAGE` (three nodes), `process:PATH`: started for the run. `FILE.toml`: an in-house broker, as the file says.
+Anything else: the name of an entry point in the group `amqpspec.targets`, a function without arguments that gives a
+context manager with an `address`, and an `operator()` if it has one.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def is_target(text: str) -> bool:
     return (
         text.startswith(("amqp://", "amqps://"))
         or kind == "embedded"
-        or (kind in ("docker", "process") and rest != "")
+        or (kind in ("docker", "cluster", "process") and rest != "")
         or text.endswith(".toml")
         or any(entry_point.name == text for entry_point in entry_points(group=ENTRY_POINT_GROUP))
     )
@@ -206,6 +206,10 @@ def _broker(
         from amqpspec.targets.brokers.docker_broker import DockerBroker
 
         return DockerBroker(rest, keeps_data=keeps_data)
+    if kind == "cluster" and rest:
+        from amqpspec.targets.brokers.cluster_broker import ClusterBroker
+
+        return ClusterBroker(rest)
     if kind == "process" and rest:
         from amqpspec.targets.brokers.process_broker import ProcessBroker
 
@@ -221,7 +225,7 @@ def _broker(
             return in_house
     raise TargetSyntaxError(
         f"{without_login(target)!r} is no target: give amqp://user:password@host:port/vhost, embedded, embedded:FAULT,"
-        f" docker:IMAGE, process:PATH, FILE.toml, or the name of an entry point in the group {ENTRY_POINT_GROUP}"
+        f" docker:IMAGE, cluster:IMAGE, process:PATH, FILE.toml, or the name of an entry point in the group {ENTRY_POINT_GROUP}"
     )
 
 
