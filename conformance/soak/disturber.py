@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Protocol
 
-from amqpspec.conformance.soak.schedule import Disturbance, Kind
+from amqpspec.conformance.soak.schedule import NEEDS, Disturbance, Kind
 from amqpspec.model.protocol.methods import Fault
 from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.errors import TargetError
@@ -44,6 +44,13 @@ class Disturbed(Protocol):
         ...
 
     def quorum_queues(self) -> list[str]: ...
+    def through_network(self) -> list[str]:
+        """Names of connections that go through a network of the suite's own."""
+        ...
+
+    def on_network(self, fault: Fault) -> None:
+        """Do it to the network of one connection."""
+        ...
 
 
 class Disturber:
@@ -121,10 +128,12 @@ class Disturber:
             self.done.append(each)
             self._mill.mishap(each.choice)
             return
-        if self._injector is None:
+        offered = self._injector.offered if self._injector is not None else ()
+        if not set(NEEDS[each.kind]) <= set(offered):
+            yield from self._on_network(each)
             return
         nodes = [each.node] if each.node else self.nodes
-        begins, ends = each.begins, each.ends
+        begins, ends = each.begins(), each.ends()
         if each.kind is Kind.TRANSFER_LEADER:
             queues = self._mill.quorum_queues()
             if not queues:
@@ -137,7 +146,6 @@ class Disturber:
             self.down.update(nodes)
         elif each.kind is Kind.PAUSE:
             self.paused.update(nodes)
-        problems = len(self.problems)
         yield from self._inject(begins)
         self._resume_at = self._now + each.hold
         yield
@@ -146,14 +154,24 @@ class Disturber:
         if each.kind in (Kind.KILL, Kind.STOP):
             yield from self._restart(ends, nodes)
             return
-        if each.kind is Kind.PAUSE:
-            yield from self._inject(ends)
-            self._mill.note(ends)
-            self.paused.difference_update(nodes)
-            return
         yield from self._inject(ends)
-        if problems == len(self.problems):
-            self._mill.note(ends)
+        self._mill.note(ends)
+        self.paused.difference_update(nodes)
+
+    def _on_network(self, each: Disturbance) -> Iterator[None]:
+        names = self._mill.through_network()
+        if not names:
+            return
+        name = names[each.choice % len(names)]
+        self.done.append(each)
+        self._mill.note(each.begins(name))
+        self._mill.on_network(each.begins(name))
+        self._resume_at = self._now + each.hold
+        yield
+        healed = each.ends(name)
+        assert healed is not None
+        self._mill.on_network(healed)
+        self._mill.note(healed)
 
     def _restart(self, ends: Fault, nodes: list[int]) -> Iterator[None]:
         until = self._now + _ENDS

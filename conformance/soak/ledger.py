@@ -69,7 +69,7 @@ class Ledger:
         connection, name = row["connection"], row["method"]
         if connection == OPERATOR:
             if name in FAULTS:
-                self._fault(name, row["arguments"].get("node"))
+                self._fault(name, row["arguments"])
             return
         number = row["channel"]
         if not number:
@@ -86,9 +86,9 @@ class Ledger:
         elif name == "channel.close-ok":
             self._end(channels.pop(number), in_order=row["direction"] == "received" and channel.is_closing)
 
-    def _fault(self, name: str, node: int | None) -> None:
+    def _fault(self, name: str, arguments: dict[str, Any]) -> None:
         known = len(self.windows.all)
-        self.windows.take(name, node, self.time, self._line)
+        self.windows.take(name, arguments, self.time, self._line)
         if len(self.windows.all) > known:
             self._latest = self.windows.all[-1].kind.value
             self.tally.of_fault(self._latest).times += 1

@@ -10,6 +10,8 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from zlib import crc32
 
 from amqpspec.conformance.session.nodes import AT, node_of
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -22,11 +24,12 @@ from amqpspec.conformance.soak.options import SoakOptions
 from amqpspec.conformance.soak.outstanding import Outstanding
 from amqpspec.conformance.soak.plan import TRANSIENT, PublisherPlan, SoakPlan
 from amqpspec.conformance.soak.publisher import Publisher
-from amqpspec.conformance.soak.schedule import Kind, schedule
+from amqpspec.conformance.soak.schedule import NEEDS, Kind, schedule
 from amqpspec.conformance.soak.soak_trace import SoakTrace
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Fault, TraceEvent
 from amqpspec.targets.address import Address
+from amqpspec.targets.client.network import Network
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.errors import TargetError, TargetUnreachable
 
@@ -79,6 +82,8 @@ class Mill:
         kinds = options.faults
         nodes = target.faults.nodes if target.faults is not None else (1,)
         disturbances = schedule(plan.seed, kinds, nodes, options.seconds)
+        #: a network that can fail, between some clients and the broker
+        self._network = Network() if self._needs_network(kinds) else None
         self.disturber = Disturber(target.faults, disturbances, self)
         self._clients: dict[str, Client] = {}
         self._running: list[Client] = []
@@ -86,6 +91,10 @@ class Mill:
         self._next_progress = 0.0
         self._phase = ""
         self._ends = 0.0
+
+    def _needs_network(self, kinds: Iterable[Kind]) -> bool:
+        offered = self.target.faults.offered if self.target.faults is not None else ()
+        return any(kind in kinds and not set(NEEDS[kind]) <= set(offered) for kind in (Kind.CUT, Kind.SLOW))
 
     # ------------------------------------------------------------------------------------------ phases
 
@@ -95,6 +104,8 @@ class Mill:
             with self._wire:
                 self._phases()
         finally:
+            if self._network is not None:
+                self._network.close()
             self.disturber.close()
 
     def _phases(self) -> None:
@@ -215,6 +226,8 @@ class Mill:
         several = len(self.disturber.nodes) > 1
         client.connection = f"{client.name}{AT}{node}" if several else client.name
         try:
+            if self._goes_through_network(client.connection) and self._network is not None:
+                address = replace(address, way=self._network.way_to(client.connection, address))
             self._wire.connect(client.connection, address, timeout=5.0)
         except (TargetError, ValueError):
             return None
@@ -257,6 +270,23 @@ class Mill:
         for queue in self.plan.queues:
             if queue.type is QueueType.CLASSIC:
                 self.outstanding.forget(queue.name, transient)
+
+    def _goes_through_network(self, connection: str) -> bool:
+        """One connection of a publisher or consumer in three, always the same ones."""
+        return connection[0] in "pc" and crc32(connection.encode()) % 3 == 0
+
+    def through_network(self) -> list[str]:
+        return [name for name in self._wire.open_names() if self._network and self._goes_through_network(name)]
+
+    def on_network(self, fault: Fault) -> None:
+        assert self._network is not None
+        name = fault.arguments["connection"]
+        if fault.name == "network.cut":
+            self._network.cut(name)
+        elif fault.name == "network.slow":
+            self._network.slow(name, fault.arguments["milliseconds"] / 1000)
+        else:
+            self._network.heal(name)
 
     def quorum_queues(self) -> list[str]:
         return [queue.name for queue in self.plan.queues if queue.type is QueueType.QUORUM]

@@ -6,6 +6,7 @@ import random
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from amqpspec.model.protocol.methods import OPERATOR, Fault
 
@@ -33,6 +34,8 @@ NEEDS: dict[Kind, tuple[str, ...]] = {
     Kind.TRANSFER_LEADER: ("queue.transfer-leader",),
     Kind.CLIENT: (),
 }
+#: The suite can do these itself to single connections of its clients, whatever the target.
+OWN = (Kind.CUT, Kind.SLOW, Kind.CLIENT)
 #: Milliseconds by which a slow network is slow.
 _SLOW_BY = (50, 200, 500)
 
@@ -49,29 +52,27 @@ class Disturbance:
     node: int = 0
     choice: int = 0
 
-    @property
-    def begins(self) -> Fault:
-        """What is done first. For the kinds that are done by the broker's owner."""
-        return Fault(OPERATOR, 0, NEEDS[self.kind][0], self._arguments(NEEDS[self.kind][0]), sent=True)
+    def begins(self, connection: str = "") -> Fault:
+        """What is done first, for all kinds but that of the clients. `connection`: of whose network it is."""
+        return self._fault(NEEDS[self.kind][0], connection)
 
-    @property
-    def ends(self) -> Fault | None:
+    def ends(self, connection: str = "") -> Fault | None:
         """What is done at its end."""
         names = NEEDS[self.kind]
-        if len(names) < 2:
-            return None
-        return Fault(OPERATOR, 0, names[1], self._arguments(names[1]), sent=True)
+        return self._fault(names[1], connection) if len(names) > 1 else None
 
-    def _arguments(self, name: str) -> dict[str, object]:
-        arguments: dict[str, object] = {"node": self.node} if self.node else {}
+    def _fault(self, name: str, connection: str) -> Fault:
+        arguments: dict[str, Any] = {"node": self.node} if self.node else {}
+        if connection:
+            arguments = {"connection": connection}
         if name == "network.slow":
             arguments["milliseconds"] = _SLOW_BY[self.choice % len(_SLOW_BY)]
-        return arguments
+        return Fault(OPERATOR, 0, name, arguments, sent=True)
 
 
 def offered(kinds: Collection[Kind], faults: Collection[str]) -> tuple[list[Kind], list[Kind]]:
     """Of these kinds, those that can be had where that is what the injector offers, and the others."""
-    can = [kind for kind in kinds if set(NEEDS[kind]) <= set(faults)]
+    can = [kind for kind in kinds if kind in OWN or set(NEEDS[kind]) <= set(faults)]
     return can, [kind for kind in kinds if kind not in can]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 from amqpspec.conformance.soak.schedule import NEEDS, Kind
 
@@ -19,20 +20,21 @@ _ENDS = {"broker.restart": (Kind.KILL, Kind.STOP), "broker.resume": (Kind.PAUSE,
 @dataclass(slots=True)
 class Window:
     """From `begin` to `end` of the trace's seconds. `node` is None where all nodes are concerned. `line`: of the
-    trace.
+    trace. `connection`: of whose network it is.
     """
 
     kind: Kind
     begin: float
     line: int
     node: int | None = None
+    connection: str = ""
     end: float = inf
     number: int = 0
 
     @property
     def name(self) -> str:
         """For people."""
-        place = f" of node {self.node}" if self.node is not None else ""
+        place = f" of node {self.node}" if self.node is not None else f" of {self.connection}" * bool(self.connection)
         return f"{self.kind}{place} at {self.begin:.1f} s (line {self.line})"
 
 
@@ -44,16 +46,18 @@ class Windows:
         #: when the whole broker was there again after it had been down, and when it had gone down
         self.lives: list[tuple[float, float]] = []
 
-    def take(self, name: str, node: int | None, time: float, line: int) -> None:
+    def take(self, name: str, arguments: dict[str, Any], time: float, line: int) -> None:
         """A fault of that name came."""
-        kind = _BEGINS.get(name)
+        kind, node = _BEGINS.get(name), arguments.get("node")
+        connection = arguments.get("connection", "")
         if kind is not None:
-            self.all.append(Window(kind, time, line, node, number=len(self.all) + 1))
+            self.all.append(Window(kind, time, line, node, connection, number=len(self.all) + 1))
             if kind is Kind.TRANSFER_LEADER:
                 self.all[-1].end = time
             return
         for window in self.all:
-            if window.end == inf and window.kind in _ENDS.get(name, ()) and window.node == node:
+            is_same = window.node == node and window.connection == connection
+            if window.end == inf and window.kind in _ENDS.get(name, ()) and is_same:
                 window.end = time
                 if name == "broker.restart" and node is None:
                     self.lives.append((window.begin, time))
