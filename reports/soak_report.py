@@ -47,7 +47,8 @@ def extent(result: SoakResult) -> list[str]:
         f"{result.seconds:.0f} s, {plural(judged.connections, 'connection')}, {judged.frames:,} frames judged,"
         f" {plural(faults, 'fault')} ({', '.join(result.faults) or 'none'}), seed {result.seed}",
         f"{total.sent:,} sent, {total.confirmed:,} confirmed, {total.refused:,} refused, {total.unknown:,} unknown"
-        f" ({total.unknown_delivered:,} of them came), {total.delivered:,} delivered, {total.redelivered:,} redelivered",
+        f" ({total.unknown_delivered:,} of them came), {total.delivered:,} delivered,"
+        f" {total.redelivered:,} redelivered",
     ]
     if result.not_offered:
         lines.append(f"not offered by this target: {', '.join(result.not_offered)}")

@@ -31,7 +31,7 @@ from amqpspec.reports.text import visible
 
 #: Seconds between two lines where there is no terminal.
 _PAUSE = 30.0
-#: Seconds that nothing has to come for until nothing is expected any more: those of a cluster find out late who is gone.
+#: Seconds without anything until nothing is expected any more: the nodes of a cluster find out late who is gone.
 _PATIENCE, _PATIENCE_OF_CLUSTERS, _PATIENCE_OF_EMBEDDED = 20.0, 100.0, 10.0
 
 

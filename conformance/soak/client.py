@@ -57,8 +57,6 @@ class Client(ABC):
         self._next_try = 0.0
         #: when it began to wait for something that has to come
         self.waits_since: float | None = None
-        #: the connection is to be closed, and what comes behind close-ok is a new one
-        self._tune: dict[str, Any] = {}
         self._channels_opened = 0
 
     # ------------------------------------------------------------------------------------------ its life
@@ -148,6 +146,7 @@ class Client(ABC):
     def act(self, now: float) -> None:
         """Do what is due on an open connection."""
 
+    @abstractmethod
     def lost(self) -> None:
         """The connection is over, in whatever way."""
 

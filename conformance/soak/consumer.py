@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from amqpspec.conformance.soak.client import Client, Mill
 from amqpspec.conformance.soak.message import Identity
@@ -80,9 +81,7 @@ class Consumer(Client):
                 self.delivered(event)
             else:
                 self.found_empty()
-        elif name == "basic.consume-ok":
-            self.waits_since = None
-        elif name == "channel.open-ok" and self.plan.style is Style.GETTING:
+        elif name == "basic.consume-ok" or (name == "channel.open-ok" and self.plan.style is Style.GETTING):
             self.waits_since = None
         elif name == "basic.cancel":
             self.open_again()
@@ -115,9 +114,9 @@ class Consumer(Client):
     def act(self, now: float) -> None:
         if self.held and now - self.last_delivery > _IDLE:
             self.settle_all()
-        if self.plan.style is Style.GETTING and not self._has_asked and self.waits_since is None:
-            if now >= self._next_ask:
-                self.ask()
+        may_ask = self.plan.style is Style.GETTING and not self._has_asked and self.waits_since is None
+        if may_ask and now >= self._next_ask:
+            self.ask()
 
     def ask(self) -> None:
         self._has_asked = True
@@ -183,16 +182,16 @@ class Consumer(Client):
         identity = self.held.pop(tag)
         if not requeue:
             self._outstanding.settle(self.plan.queue, identity)
-        given = {} if requeue is None else {"requeue": requeue}
-        self.send(self.channel, name, more=more, delivery_tag=tag, **given)
+        given: dict[str, Any] = {"delivery_tag": tag} if requeue is None else {"delivery_tag": tag, "requeue": requeue}
+        self.send(self.channel, name, more=more, **given)
 
     def _up_to(self, tag: int, name: str, requeue: bool | None = None) -> None:
         for each in [each for each in self.held if each <= tag]:
             identity = self.held.pop(each)
             if not requeue:
                 self._outstanding.settle(self.plan.queue, identity)
-        given = {} if requeue is None else {"requeue": requeue}
-        self.send(self.channel, name, delivery_tag=tag, multiple=True, **given)
+        given: dict[str, Any] = {"delivery_tag": tag, "multiple": True}
+        self.send(self.channel, name, **given if requeue is None else {**given, "requeue": requeue})
 
     # ------------------------------------------------------------------------------------------ its end
 

@@ -31,12 +31,12 @@ class Disturbed(Protocol):
         """Have some clients do what clients should not."""
         ...
 
-    def connected_to(self, nodes: Iterable[int]) -> list[str]:
-        """Names of connections to these nodes that are open."""
+    def are_gone(self, nodes: Iterable[int]) -> bool:
+        """Are all connections to these nodes over, and is all read that came on them?"""
         ...
 
-    def cut_off(self, names: Iterable[str]) -> None:
-        """Abort these connections."""
+    def cut_off(self, nodes: Iterable[int]) -> None:
+        """Abort the connections to these nodes that are open all the same."""
         ...
 
     def back(self) -> None:
@@ -175,9 +175,10 @@ class Disturber:
 
     def _restart(self, ends: Fault, nodes: list[int]) -> Iterator[None]:
         until = self._now + _ENDS
-        while self._mill.connected_to(nodes) and self._now < until:
+        while not self._mill.are_gone(nodes):
+            if self._now > until:
+                self._mill.cut_off(nodes)
             yield
-        self._mill.cut_off(self._mill.connected_to(nodes))
         before = len(self.problems)
         yield from self._inject(ends)
         if len(self.problems) > before:

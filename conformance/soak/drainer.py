@@ -13,6 +13,8 @@ from amqpspec.model.protocol.methods import TraceEvent
 #: Seconds without a delivery until it looks whether the queue is empty.
 _LOOK_AFTER = 0.3
 _PREFETCH = 200
+#: How many times the patience a queue has to get emptier.
+_GIVES_UP = 3
 
 
 class Drainer(Consumer):
@@ -26,7 +28,9 @@ class Drainer(Consumer):
         self.queue = queue
         self.is_empty = False
         self._patience = patience
-        self._began = self.mill.now()
+        #: what was outstanding at the least, or read at the most; and since when
+        self._best, self._best_since = 0, -1.0
+        self._highest = 0
         self._is_looking = self._is_getting = False
         #: published behind everything else in a stream
         self._last = marker(name)
@@ -66,11 +70,21 @@ class Drainer(Consumer):
 
     def delivered(self, event: TraceEvent) -> None:
         super().delivered(event)
+        self._highest = max(self._highest, self._offset)
         if self._last in self.held.values() or (
             event.content is not None and event.content.properties.get("message_id") == f"{self._last.publisher}-0"
         ):
             self.is_empty = True
             self.finish()
+
+    def turn(self, now: float) -> None:
+        """A queue that never gets any emptier is left as it is."""
+        reached = self._highest if self.queue.type is QueueType.STREAM else -self._outstanding.of(self.queue.name)
+        if reached > self._best or self._best_since < 0:
+            self._best, self._best_since = reached, now
+        elif now - self._best_since > _GIVES_UP * self._patience and not self.is_done:
+            super(Consumer, self).finish()
+        super().turn(now)
 
     def act(self, now: float) -> None:
         idle = now - self.last_delivery

@@ -46,6 +46,9 @@ class Errands(Client):
     def act(self, now: float) -> None:
         """It acts by what it receives."""
 
+    def lost(self) -> None:
+        """What is left is asked for on the next connection."""
+
 
 def declaring(plan: SoakPlan) -> list[Errand]:
     found: list[Errand] = [

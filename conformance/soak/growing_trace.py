@@ -43,7 +43,7 @@ class GrowingTrace:
                 self.line += 1
                 for key in ("arguments", "properties"):
                     if key in row and TAG_MARK in text:
-                        row[key] = decode_value(row[key])  # type: ignore[literal-required]
+                        row[key] = decode_value(row[key])
                 yield row
 
     def close(self) -> None:

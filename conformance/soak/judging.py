@@ -41,6 +41,7 @@ class SoakJudgement:
     #: of queues: those that nobody found empty at the end
     unknown_queues: dict[str, str] = field(default_factory=dict)
     queue_types: dict[str, str] = field(default_factory=dict)
+    limited_queues: frozenset[str] = frozenset()
     errors: list[str] = field(default_factory=list)
     frames: int = 0
     connections: int = 0
@@ -109,6 +110,7 @@ class Judging:
         found.failures = list(self._failures.values())
         found.tally, found.windows = ledger.tally, ledger.windows.all
         found.unknown_queues, found.queue_types = ledger.undecided(), ledger.topology.types
+        found.limited_queues = frozenset(ledger.topology.limited)
         found.frames, found.seconds = self.frames, ledger.time
         return found
 

@@ -6,32 +6,64 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from amqpspec.conformance.soak.findings import Finding, What
+from amqpspec.conformance.soak.judging import SoakJudgement
+from amqpspec.conformance.soak.schedule import Kind
 from amqpspec.conformance.verdicts.judgement import TargetDescription
-from amqpspec.model.promises.verdict import Failure
+from amqpspec.model.promises.dialect_names import base_of
+from amqpspec.model.promises.queue_types import QueueType
+
+_CLASSIC, _QUORUM = QueueType.CLASSIC.value, QueueType.QUORUM.value
+_V3, _V40, _V43 = "rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """`finding`: its heading in docs/findings.md. `dialects`: of the brokers that it is known of. `types`: of queues."""
+    """`finding`: its heading in docs/findings.md. `dialects`: of the brokers that do it; `type`: of the queues."""
 
     finding: str
-    what: What
+    whats: tuple[What, ...]
     dialects: tuple[str, ...]
-    types: tuple[str, ...]
-    is_so: Callable[[Finding], bool] = lambda finding: True
+    type: str
+    is_so: Callable[[Finding, SoakJudgement], bool] = lambda finding, judgement: True
 
 
-KNOWN: tuple[Known, ...] = ()
+def _is_after_a_stop(finding: Finding, judgement: SoakJudgement) -> bool:
+    return any(window.kind is Kind.STOP and window.begin < finding.time for window in judgement.windows)
 
 
-def known_finding(finding: Finding, type: str, target: TargetDescription) -> str:
+def _is_of_limited_queue(finding: Finding, judgement: SoakJudgement) -> bool:
+    return finding.queue in judgement.limited_queues
+
+
+KNOWN: tuple[Known, ...] = (
+    Known(
+        "ACK-001 Acknowledgements by the hundred are lost when their channel is closed",
+        (What.SETTLED,),
+        (_V3, _V40, _V43),
+        _QUORUM,
+    ),
+    Known(
+        "DURABLE-004 A restart drops what is beyond the limit of a queue that rejects publishes",
+        (What.LOST_IN_RESTART,),
+        (_V3, _V40, _V43),
+        _CLASSIC,
+        _is_of_limited_queue,
+    ),
+    Known(
+        "ACK-015 After a stop with transient messages a classic queue forgets who had a message before",
+        (What.UNFLAGGED, What.MISORDERED),
+        (_V40,),
+        _CLASSIC,
+        _is_after_a_stop,
+    ),
+)
+
+
+def known_finding(finding: Finding, judgement: SoakJudgement, target: TargetDescription) -> str:
     """The heading; "": it is not known of that target."""
+    dialect, type = base_of(target.dialect), judgement.queue_types.get(finding.queue, "")
     for each in KNOWN:
-        if each.what is finding.what and target.dialect in each.dialects and type in each.types and each.is_so(finding):
+        is_it = finding.what in each.whats and dialect in each.dialects and type == each.type
+        if is_it and each.is_so(finding, judgement):
             return each.finding
     return ""
-
-
-def known_failure(failure: Failure, target: TargetDescription) -> bool:
-    """The same of what is wrong on a single connection."""
-    return False

@@ -8,7 +8,7 @@ its client is closing is counted, and not held against anybody.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from amqpspec.conformance.soak.channel_account import ChannelAccount
@@ -20,8 +20,8 @@ from amqpspec.conformance.soak.tally import Tally
 from amqpspec.conformance.soak.topology import Topology
 from amqpspec.conformance.soak.windows import BEFORE, Windows
 from amqpspec.conformance.traces.trace_row import TraceRow
-from amqpspec.model.protocol.methods import FAULTS, OPERATOR
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.methods import FAULTS, OPERATOR
 
 NO_FAULT, CLIENT = "none", "client"
 #: Seconds that a broker may take to confirm.
@@ -127,7 +127,7 @@ class Ledger:
         self.tally.of_fault(self._latest).unknown += 1
         if self.time - sent >= self._patience and not self.windows.touch(sent, self.time):
             for queue in published.queues[:1]:
-                self._add(What.UNCONFIRMED, queue, Identity(published.name, number), waited_until=self._line)
+                self._add(What.UNCONFIRMED, queue, Identity(published.name, number), {"waited until": self._line})
 
     # ------------------------------------------------------------------------------------------ what clients send
 
@@ -253,7 +253,7 @@ class Ledger:
         published.resolve(identity.number, Outcome.RETURNED, self.time, self._line)
         if published.queues:
             why = "near a fault" if self.windows.touch(published.sent[identity.number], self.time) else ""
-            self._add(What.RETURNED, published.queues[0], identity, allowed=why, returned=self._line)
+            self._add(What.RETURNED, published.queues[0], identity, {"returned": self._line}, allowed=why)
 
     def _delivered(self, row: TraceRow, channel: ChannelAccount) -> None:
         tag = str(row["arguments"].get("consumer_tag", ""))
@@ -274,17 +274,17 @@ class Ledger:
         identity = identity_of(body)
         published = self.published.get(identity.publisher) if identity is not None else None
         if identity is None or published is None or identity.number >= len(published.sent):
-            self._add(What.UNPUBLISHED, queue, identity or Identity(body[:40], -1), delivered=self._line)
+            self._add(What.UNPUBLISHED, queue, identity or Identity(body[:40], -1), {"delivered": self._line})
             return
         number = identity.number
         copies = self.copies.get((published.name, queue))
         if copies is None:
-            self._add(What.MISROUTED, queue, identity, delivered=self._line)
+            self._add(What.MISROUTED, queue, identity, {"delivered": self._line})
             return
         properties = row.get("properties", {})
         exchange, key = arguments.get("exchange", ""), arguments.get("routing_key", "")
         if not is_unchanged(body, identity, exchange, key, properties.get("message_id")):
-            self._add(What.CHANGED, queue, identity, delivered=self._line)
+            self._add(What.CHANGED, queue, identity, {"delivered": self._line})
         self.tally.second(self.time, "redelivered" if arguments.get("redelivered") else "delivered")
         if self.topology.type_of(queue) == QueueType.STREAM.value:
             self._read(copies, identity, channel, tag, properties)
@@ -325,16 +325,16 @@ class Ledger:
             if copies.count(copies.fresh, number) > 1:
                 counts.duplicates += 1
                 self.tally.of_fault(self._latest).duplicates += 1
-                self._add(What.UNFLAGGED, queue, identity, before=copies.line[number], delivered=self._line)
+                self._add(What.UNFLAGGED, queue, identity, {"before": copies.line[number], "delivered": self._line})
             self._in_order(copies, identity, channel, tag)
         elif total == 1 and not self._may_have_been_out(queue, published.sent[number]):
-            self._add(What.FLAGGED, queue, identity, delivered=self._line)
+            self._add(What.FLAGGED, queue, identity, {"delivered": self._line})
         if published.outcome[number] == Outcome.REFUSED:
             near = self.windows.touch(published.sent[number], published.told[number])
-            self._add(What.REFUSED, queue, identity, allowed="near a fault" if near else "", delivered=self._line)
-        if published.is_transient and self.windows.went_down_after(published.sent[number]):
-            if self.topology.type_of(queue) == QueueType.CLASSIC.value:
-                self._add(What.OUTLIVED, queue, identity, delivered=self._line)
+            self._add(What.REFUSED, queue, identity, {"delivered": self._line}, allowed="near a fault" if near else "")
+        is_classic = self.topology.type_of(queue) == QueueType.CLASSIC.value
+        if is_classic and published.is_transient and self.windows.went_down_after(published.sent[number]):
+            self._add(What.OUTLIVED, queue, identity, {"delivered": self._line})
         if not channel.is_closing:
             self._counted(row, copies, identity)
 
@@ -352,13 +352,13 @@ class Ledger:
         lines = {"settled": line, "delivered": self._line}
         if ended is not None:
             lines["channel ended in order" if ended[1] else "channel ended"] = ended[2]
-        self._add(What.SETTLED, copies.queue, identity, allowed=why, **lines)
+        self._add(What.SETTLED, copies.queue, identity, lines, allowed=why)
 
     def _held_elsewhere(self, copies: Copies, identity: Identity) -> None:
         since = copies.time[identity.number]
         why = "near a fault" if self.windows.touch(since, self.time) else ""
         lines = {"held since": copies.line[identity.number], "delivered": self._line}
-        self._add(What.HELD, copies.queue, identity, allowed=why, **lines)
+        self._add(What.HELD, copies.queue, identity, lines, allowed=why)
 
     def _in_order(self, copies: Copies, identity: Identity, channel: ChannelAccount, tag: str) -> None:
         key = (copies.published.name, channel.number, tag or copies.queue)
@@ -369,7 +369,7 @@ class Ledger:
             published = copies.published
             if published.channel_of(last) == published.channel_of(identity.number):
                 later = copies.line[last]
-                self._add(What.MISORDERED, copies.queue, identity, later=later, delivered=self._line)
+                self._add(What.MISORDERED, copies.queue, identity, {"later": later, "delivered": self._line})
 
     def _may_have_been_out(self, queue: str, published: float) -> bool:
         """May somebody have been handed it before, whose connection was lost then?"""
@@ -382,7 +382,8 @@ class Ledger:
         key = (copies.queue, *identity)
         before = self._counts.get(key, 0)
         if count < before:
-            self._add(What.COUNT, copies.queue, identity, before=copies.line[identity.number], delivered=self._line)
+            lines = {"before": copies.line[identity.number], "delivered": self._line}
+            self._add(What.COUNT, copies.queue, identity, lines)
         self._counts[key] = count
 
     def _read(
@@ -400,21 +401,20 @@ class Ledger:
         key = (channel.number, tag)
         before = self._offsets.get(key)
         if before is not None and offset != before + 1:
-            self._add(What.GAP, queue, identity, delivered=self._line)
+            self._add(What.GAP, queue, identity, {"delivered": self._line})
         self._offsets[key] = offset
         known = copies.offset[number]
         if known < 0:
             copies.offset[number] = offset
             self._in_order(copies, identity, channel, tag)
-        elif known != offset:
-            if (queue, *identity) not in self._counts:
-                self._counts[(queue, *identity)] = 0
-                counts.duplicates += 1
-                self.tally.of_fault(self._latest).duplicates += 1
-                published = copies.published
-                near = self.windows.touch(published.sent[number], max(published.told[number], published.sent[number]))
-                why = "published near a fault" if near else ""
-                self._add(What.TWICE_IN_STREAM, queue, identity, allowed=why, delivered=self._line)
+        elif known != offset and (queue, *identity) not in self._counts:
+            self._counts[(queue, *identity)] = 0
+            counts.duplicates += 1
+            self.tally.of_fault(self._latest).duplicates += 1
+            published = copies.published
+            near = self.windows.touch(published.sent[number], max(published.told[number], published.sent[number]))
+            why = "published near a fault" if near else ""
+            self._add(What.TWICE_IN_STREAM, queue, identity, {"delivered": self._line}, allowed=why)
 
     # ------------------------------------------------------------------------------------------ the end
 
@@ -463,22 +463,29 @@ class Ledger:
             lines = {"last seen": copies.line[number]} if copies.line[number] else {}
             what = What.LOST_IN_RESTART if died else What.LOST
             fault = window.name if window is not None else ""
-            self._add(what, queue, Identity(published.name, number), allowed=why, fault=fault, **lines)
+            self._add(what, queue, Identity(published.name, number), lines, allowed=why, fault=fault)
 
     def _add(
-        self, what: What, queue: str, identity: Identity, allowed: str = "", fault: str = "", **lines: int
+        self,
+        what: What,
+        queue: str,
+        identity: Identity,
+        lines: Mapping[str, int],
+        *,
+        allowed: str = "",
+        fault: str = "",
     ) -> None:
+        found = dict(lines)
         published, number = self.published.get(identity.publisher), identity.number
         if published is not None and 0 <= number < len(published.sent) and published.sent_line[number]:
-            lines = {"published": published.sent_line[number], **lines}
+            found["published"] = published.sent_line[number]
             if published.told_line[number]:
-                outcome = Outcome(published.outcome[number]).name.lower()
-                lines = {outcome: published.told_line[number], **lines}
+                found[Outcome(published.outcome[number]).name.lower()] = published.told_line[number]
         window = self.windows.last_before(self.time)
         fault = fault or (window.name if window is not None else "")
         name = f"{identity.publisher}-{number}"
-        lines = dict(sorted(lines.items(), key=lambda item: item[1]))
-        self.findings.add(Finding(what, queue, name, self.time, lines, fault, allowed))
+        in_order = dict(sorted(found.items(), key=lambda item: item[1]))
+        self.findings.add(Finding(what, queue, name, self.time, in_order, fault, allowed))
 
 
 Handler = Callable[[Ledger, TraceRow, ChannelAccount], None]

@@ -41,8 +41,8 @@ _MOMENT = 0.005
 LOST_AFTER = 60.0
 #: Messages that may be outstanding in a queue.
 _MOST_OUTSTANDING = 1500
-#: Messages a second that a publisher sends to a stream, which keeps them all.
-_STREAM_RATE = 200
+#: Messages a second that a publisher sends to a stream, which keeps them all, or to a queue that refuses most of more.
+_SLOW_RATE = 200
 #: Seconds between two looks at what the user is told.
 _PROGRESS = 0.5
 
@@ -137,8 +137,9 @@ class Mill:
         self._until(lambda: deleted.is_done and deleted.state is State.OFFLINE, LOST_AFTER)
 
     def _publisher(self, plan: PublisherPlan) -> Publisher:
-        is_of_stream = any(self.plan.queue(name).type is QueueType.STREAM for name in plan.queues)
-        rates = [rate for rate in (self.options.rate, _STREAM_RATE if is_of_stream else 0.0) if rate]
+        queues = [self.plan.queue(name) for name in plan.queues]
+        is_slow = any(queue.type is QueueType.STREAM or queue.is_limited for queue in queues)
+        rates = [rate for rate in (self.options.rate, _SLOW_RATE if is_slow else 0.0) if rate]
         return Publisher(plan, self, self.outstanding, _MOST_OUTSTANDING, min(rates, default=0.0))
 
     def _begin(self, phase: str, clients: Sequence[Client]) -> None:
@@ -180,24 +181,20 @@ class Mill:
         if not self._wire.open_names():
             threading.Event().wait(_MOMENT)
             return
-        event = self._wire.receive(_MOMENT)
+        wait = _MOMENT
         for _ in range(_A_ROUND):
+            event = self._wire.receive(wait)
             if event is None:
                 return
             client = self._clients.get(event.connection)
             if client is not None:
                 client.received(event)
-            event = self._wire.receive(0.0)
-        if event is not None:
-            client = self._clients.get(event.connection)
-            if client is not None:
-                client.received(event)
+            wait = 0.0
 
     def _look(self, now: float) -> None:
         """Is the broker still there? And what is the user told?"""
-        if any(client.state is State.OPEN for client in self._running) or not self.disturber.is_quiet:
-            self._last_open = now
-        elif all(client.is_done for client in self._running):
+        is_one_open = any(client.state is State.OPEN for client in self._running)
+        if is_one_open or not self.disturber.is_quiet or all(client.is_done for client in self._running):
             self._last_open = now
         elif now - self._last_open > LOST_AFTER:
             raise TargetUnreachable(f"no connection could be opened for {LOST_AFTER:g} s")
@@ -256,13 +253,15 @@ class Mill:
             if drawn.random() < 1 / 3:
                 client.mishap(drawn.randrange(1 << 16))
 
-    def connected_to(self, nodes: Iterable[int]) -> list[str]:
+    def are_gone(self, nodes: Iterable[int]) -> bool:
         wanted = set(nodes)
-        return [name for name in self._wire.open_names() if node_of(name) in wanted]
+        return all(each.state is State.OFFLINE or node_of(each.connection) not in wanted for each in self._running)
 
-    def cut_off(self, names: Iterable[str]) -> None:
-        for name in names:
-            self._clients[name].abort()
+    def cut_off(self, nodes: Iterable[int]) -> None:
+        wanted = set(nodes)
+        for each in self._running:
+            if node_of(each.connection) in wanted and self._wire.is_open(each.connection):
+                each.abort()
 
     def back(self) -> None:
         """What is transient need not be there any more."""

@@ -10,8 +10,6 @@ from typing import Any
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.queue_types import QueueType
 
-#: Begins every body, and so tells the messages of a soak from others.
-MARK = "soak"
 TRANSIENT, PERSISTENT = 1, 2
 
 
@@ -41,10 +39,16 @@ class SoakQueue:
     type: QueueType
     arguments: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_limited(self) -> bool:
+        """Does it refuse what is too much?"""
+        return "x-max-length" in self.arguments
+
 
 @dataclass(frozen=True, slots=True)
 class PublisherPlan:
-    """`queues`: names of those that a message of it goes to. `window`: publishes that wait for their confirms at most."""
+    """`queues`: names of those that a message of it goes to. `window`: publishes that wait for their confirms at most.
+    """
 
     name: str
     exchange: str
@@ -87,7 +91,8 @@ def plan_of(seed: int, dialect: Dialect, prefix: str, types: tuple[QueueType, ..
     if dialect.extensions and QueueType.CLASSIC in types:
         limit = {"x-max-length": chosen.choice((20, 50, 100)), "x-overflow": "reject-publish"}
         queues.append(SoakQueue(f"{prefix}-limited", "limited", QueueType.CLASSIC, limit))
-    publishers, consumers = [], []
+    publishers: list[PublisherPlan] = []
+    consumers: list[ConsumerPlan] = []
 
     def publisher(exchange: str, key: str, names: tuple[str, ...], mode: int = PERSISTENT) -> None:
         window = chosen.choice((10, 50, 200))

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from amqpspec.conformance.soak.judging import SoakJudgement
-from amqpspec.conformance.soak.known import known_failure, known_finding
+from amqpspec.conformance.soak.known import known_finding
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.verdict import Verdict
 
@@ -46,7 +46,7 @@ class SoakResult:
         for what, count in judged.wrong.items():
             told = [each for each in judged.findings if each.what is what and not each.allowed]
             loose += count if any(not each.known for each in told) else 0
-        return loose + sum(not known_failure(each.failure, self.target) for each in judged.failures)
+        return loose + len(judged.failures)
 
     @property
     def is_undecided(self) -> bool:
@@ -120,6 +120,5 @@ class SoakResult:
         """Findings that are known of the target are linked to what is known."""
         for each in self.judgement.findings:
             if not each.allowed:
-                type = self.judgement.queue_types.get(each.queue, "")
-                each.known = known_finding(each, type, self.target)
+                each.known = known_finding(each, self.judgement, self.target)
         return self

@@ -37,7 +37,7 @@ class GzipRows(RowWriter):
         self.octets = 0
         self.rows = 0
         try:
-            self._file: BinaryIO = path.open("wb")
+            self._file: BinaryIO = path.open("wb", buffering=0)
         except OSError as error:
             raise TraceError(f"{path}: the trace cannot be written: {error.strerror}") from error
 
@@ -48,30 +48,27 @@ class GzipRows(RowWriter):
         self.octets += len(line)
         self.rows += 1
         if self._weight >= _PIECE:
-            self._hand_on(b"")
+            self._hand_on(self._compressed())
         return row
 
     def flush(self) -> None:
         """Who reads the file sees all rows."""
-        self._hand_on(None)
+        self._hand_on(self._compressed() + self._compressor.flush(zlib.Z_SYNC_FLUSH))
 
     def close(self) -> None:
         if not self._file.closed:
-            self._hand_on(None, is_last=True)
+            self._hand_on(self._compressed() + self._compressor.flush(zlib.Z_FINISH))
             self._file.close()
 
-    def _hand_on(self, end: bytes | None, is_last: bool = False) -> None:
+    def _compressed(self) -> bytes:
         octets = self._compressor.compress(b"".join(self._waiting))
         self._waiting.clear()
         self._weight = 0
-        if is_last:
-            octets += self._compressor.flush(zlib.Z_FINISH)
-        elif end is None:
-            octets += self._compressor.flush(zlib.Z_SYNC_FLUSH)
+        return octets
+
+    def _hand_on(self, octets: bytes) -> None:
         try:
             self._file.write(octets)
-            if end is None:
-                self._file.flush()
         except OSError as error:
             raise TraceError(f"{self.path}: the trace cannot be written: {error.strerror}") from error
 

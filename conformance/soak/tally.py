@@ -84,8 +84,9 @@ class Tally:
         return total
 
     def to_json(self) -> dict[str, Any]:
+        rows = {str(second): row for second, row in sorted(self.seconds.items())}
         return {
             "queue_types": {name: counts.to_json() for name, counts in self.of_types.items()},
             "faults": {name: counts.to_json() for name, counts in self.of_faults.items()},
-            "seconds": {"columns": list(BY_SECOND), "rows": {str(key): row for key, row in sorted(self.seconds.items())}},
+            "seconds": {"columns": list(BY_SECOND), "rows": rows},
         }

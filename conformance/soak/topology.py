@@ -17,6 +17,8 @@ class Topology:
 
     def __init__(self) -> None:
         self.types: dict[str, str] = {}
+        #: queues that refuse what is too much
+        self.limited: set[str] = set()
         self._kinds: dict[str, str] = {}
         self._bindings: dict[str, list[tuple[str, str]]] = {}
 
@@ -24,8 +26,10 @@ class Topology:
         """queue.declare, exchange.declare or queue.bind was sent."""
         if method == "queue.declare":
             if not arguments.get("passive"):
-                given = (arguments.get("arguments") or {}).get("x-queue-type", QueueType.CLASSIC.value)
-                self.types[str(arguments.get("queue", ""))] = str(given)
+                name, given = str(arguments.get("queue", "")), arguments.get("arguments") or {}
+                self.types[name] = str(given.get("x-queue-type", QueueType.CLASSIC.value))
+                if "x-max-length" in given:
+                    self.limited.add(name)
         elif method == "exchange.declare":
             self._kinds[str(arguments.get("exchange", ""))] = str(arguments.get("type", "direct"))
         else:

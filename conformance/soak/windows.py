@@ -14,7 +14,9 @@ BEFORE = 3.0
 AFTER = 5.0
 
 _BEGINS = {NEEDS[kind][0]: kind for kind in Kind if NEEDS[kind]}
-_ENDS = {"broker.restart": (Kind.KILL, Kind.STOP), "broker.resume": (Kind.PAUSE,), "network.heal": (Kind.CUT, Kind.SLOW)}
+_ENDS = {
+    "broker.restart": (Kind.KILL, Kind.STOP), "broker.resume": (Kind.PAUSE,), "network.heal": (Kind.CUT, Kind.SLOW),
+}  # fmt: skip
 
 
 @dataclass(slots=True)
