@@ -22,8 +22,8 @@ class ChannelAccount:
     unconfirmed: dict[int, tuple[Published, int]] = field(default_factory=dict)
     #: consumer tag: its queue
     consumers: dict[str, str] = field(default_factory=dict)
-    #: queues that were asked with basic.get, in order
-    gets: deque[str] = field(default_factory=deque)
+    #: queues that were asked with basic.get, in order, and when
+    gets: deque[tuple[str, float]] = field(default_factory=deque)
     #: queues that it takes messages from
     sources: set[str] = field(default_factory=set)
     #: delivery tag: what it is

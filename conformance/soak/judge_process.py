@@ -25,7 +25,8 @@ from amqpspec.conformance.traces.trace_row import TraceError
 _ROWS, _MOMENT = 5_000, 0.2
 #: How much less of the machine it gets than the clients.
 _NICE = 2
-_IS_COMPLETE = "complete"
+#: What the clients' process says: the trace is complete; what was judged by now is enough.
+_IS_COMPLETE, _IS_ENOUGH = "complete", "enough"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +71,21 @@ class JudgeProcess:
             found = self._received(0.0)
         return self.progress
 
-    def finish(self, tell: Callable[[Progress], None]) -> SoakJudgement:
-        """The trace is complete: what is judged of it. `tell` is told how far it is. Raises `TraceError`."""
+    def finish(self, tell: Callable[[Progress], None], is_enough: Callable[[], bool]) -> SoakJudgement:
+        """The trace is complete: what is judged of it, or once it `is_enough` what was judged by then. `tell` is told
+        how far it is. Raises `TraceError`.
+        """
         if self._pipe is None:
             raise RuntimeError("the judge was not begun")
         with suppress(OSError):
             self._pipe.send(_IS_COMPLETE)
+        asked = False
         while True:
-            found = self._received(1.0)
+            if is_enough() and not asked:
+                asked = True
+                with suppress(OSError):
+                    self._pipe.send(_IS_ENOUGH)
+            found = self._received(0.5)
             if isinstance(found, SoakJudgement):
                 return found
             if isinstance(found, TraceError):
@@ -120,10 +128,15 @@ def _judged(path: Path, patience: float, pipe: Connection) -> SoakJudgement:
                 if trace.line % _ROWS == 0 and time.monotonic() - told > _MOMENT:
                     told = time.monotonic()
                     pipe.send(Progress(judging.ledger.time, judging.wrong))
+                    if pipe.poll(0):
+                        said = pipe.recv()
+                        is_complete = is_complete or said == _IS_COMPLETE
+                        if said == _IS_ENOUGH:
+                            return judging.end(is_cut_short=True)
             if is_last:
                 return judging.end()
             pipe.send(Progress(judging.ledger.time, judging.wrong))
             if pipe.poll(_MOMENT):
-                is_complete = pipe.recv() == _IS_COMPLETE
+                is_complete = is_complete or pipe.recv() == _IS_COMPLETE
     finally:
         trace.close()

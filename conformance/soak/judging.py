@@ -97,12 +97,14 @@ class Judging:
         """How much is wrong by now."""
         return sum(self.ledger.findings.wrong.values()) + len(self._failures)
 
-    def end(self) -> SoakJudgement:
-        """Nothing more comes."""
+    def end(self, *, is_cut_short: bool = False) -> SoakJudgement:
+        """Nothing more comes; or nothing more of it is judged."""
         for start, judge in self._open.values():
             self._over(start, judge, 0)
         self._open.clear()
         ledger, found = self.ledger, self._found
+        if is_cut_short:
+            found.errors.append(f"what came after {ledger.time:.0f} s was not judged")
         ledger.end()
         found.findings, found.wrong, found.allowed = (
             ledger.findings.told, ledger.findings.wrong, ledger.findings.allowed,

@@ -40,8 +40,9 @@ class Ledger:
         self.topology = Topology()
         self.published: dict[str, Published] = {}
         self.copies: dict[tuple[str, str], Copies] = {}
-        #: queues that were found empty and not used any more; streams that were read to their end
-        self.emptied: set[str] = set()
+        #: queues that were found empty, by a request of that time, since when nothing came of them; streams that were
+        #: read up to what was published then
+        self.emptied: dict[str, float] = {}
         self.time = 0.0
         self._patience = patience
         self._latest = NO_FAULT
@@ -169,7 +170,7 @@ class Ledger:
 
     def _get(self, row: TraceRow, channel: ChannelAccount) -> None:
         queue = str(row["arguments"].get("queue", ""))
-        channel.gets.append(queue)
+        channel.gets.append((queue, self.time))
         channel.sources.add(queue)
 
     def _settle(self, row: TraceRow, channel: ChannelAccount) -> None:
@@ -263,11 +264,12 @@ class Ledger:
 
     def _got(self, row: TraceRow, channel: ChannelAccount) -> None:
         if channel.gets:
-            self._came(row, channel, channel.gets.popleft(), "")
+            self._came(row, channel, channel.gets.popleft()[0], "")
 
     def _got_none(self, row: TraceRow, channel: ChannelAccount) -> None:
         if channel.gets:
-            self.emptied.add(channel.gets.popleft())
+            queue, asked = channel.gets.popleft()
+            self.emptied[queue] = asked
 
     def _came(self, row: TraceRow, channel: ChannelAccount, queue: str, tag: str) -> None:
         arguments, body = row["arguments"], row.get("body", "")
@@ -289,9 +291,9 @@ class Ledger:
         if self.topology.type_of(queue) == QueueType.STREAM.value:
             self._read(copies, identity, channel, tag, properties)
             if is_marker(identity):
-                self.emptied.add(queue)
+                self.emptied[queue] = published.sent[number]
         else:
-            self.emptied.discard(queue)
+            self.emptied.pop(queue, None)
             self._taken(row, copies, identity, channel, tag)
         if not channel.is_closing:
             channel.held[arguments.get("delivery_tag", 0)] = copies, number
@@ -446,6 +448,8 @@ class Ledger:
             if copies.deliveries[number] if is_stream else copies.fate[number] == Fate.SETTLED:
                 continue
             told = published.told[number]
+            if max(told, copies.time[number]) > self.emptied[queue]:
+                continue  # it may have come back, or have come, since
             died = self.windows.came_back_after(published.sent[number])
             why = ""
             if published.is_transient and type == QueueType.CLASSIC.value and died:

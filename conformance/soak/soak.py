@@ -73,7 +73,7 @@ def soak(
             def judging(progress: Progress) -> None:
                 tell(f"judging what is left: {progress.seconds:.0f} of {trace.time:.0f} s, {progress.wrong:,} wrong")
 
-            judgement = judge.finish(judging)
+            judgement = judge.finish(judging, lambda: asks_to_end() > 1)
     begun = mill.phases.get("running", 0.0)
     ended = mill.phases.get("emptying the queues", trace.time)
     return SoakResult(
