@@ -37,7 +37,7 @@ def _is_of_limited_queue(finding: Finding, judgement: SoakJudgement) -> bool:
 
 KNOWN: tuple[Known, ...] = (
     Known(
-        "ACK-001 Acknowledgements by the hundred are lost when their channel is closed",
+        "ACK-001 Settlements behind 32 commands to a quorum queue are lost when their channel is closed",
         (What.SETTLED,),
         (_V3, _V40, _V43),
         _QUORUM,
