@@ -280,6 +280,8 @@ class Queue:
     #: how many of its deliveries have timed out, and how many had a deadline
     timeouts: int = law(0, view="has_timed_out")
     deadlines: int = 0
+    #: the node that leads it, or has it, in a cluster; 0: not known
+    node: int = 1
 
     # ---- doubt
     #: nobody can tell what it does: the word that the model does not know, or "" (model.broker.openness)
@@ -317,6 +319,8 @@ class Queue:
     miscounted: str = to_blame("")
     #: it was there before the broker was started again, and nobody has asked for it since
     survived: bool = to_blame(False)
+    #: another node leads it than before
+    is_led_anew: bool = to_blame(False)
     #: how many deliveries waited for their acknowledgement when it was purged: a broker may have deleted these as well
     held_when_purged: int = to_blame(0)
     #: messages settled or dropped of late, newest last, kept only to word failures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from amqpspec.model.broker import nodes
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.connections import Connection, ConnectionState
@@ -50,10 +51,10 @@ class AcceptorQuestions:
 
     def connection(self, name: str) -> KnownConnection | None:
         connection = self._usual.connections.get(name)
-        return None if connection is None else _known(connection)
+        return None if connection is None else _known(self._usual, connection)
 
     def connections(self) -> list[KnownConnection]:
-        return list(map(_known, self._usual.connections.values()))
+        return [_known(self._usual, connection) for connection in self._usual.connections.values()]
 
     def was_opened(self, channel: ChannelKey) -> bool:
         return channel in self._usual.channels
@@ -224,7 +225,7 @@ def _is_open(broker: Broker, channel: ChannelKey) -> bool:
     if known is None or known.state is not ChannelState.OPEN or known.assembly is not None:
         return False
     connection = broker.connections[channel[0]]
-    return not connection.blocked and not connection.out_of_step
+    return not connection.blocked and not connection.out_of_step and not nodes.is_mute(broker.failed, channel[0])
 
 
 def _never_told(broker: Broker) -> list[Consumer]:
@@ -237,14 +238,15 @@ def _never_told(broker: Broker) -> list[Consumer]:
     ]
 
 
-def _known(connection: Connection) -> KnownConnection:
+def _known(broker: Broker, connection: Connection) -> KnownConnection:
+    is_mute = nodes.is_mute(broker.failed, connection.name)
     is_open = connection.state is ConnectionState.OPEN
     return KnownConnection(
         connection.name,
         connection.state,
         connection.offered,
         is_over=connection.state is ConnectionState.CLOSED and not connection.owed,
-        answers=is_open and not connection.blocked and not connection.out_of_step,
+        answers=is_open and not connection.blocked and not connection.out_of_step and not is_mute,
         has_channels_to_spare=connection.channel_max == connection.offered.get("channel_max", connection.channel_max),
         channel_max=connection.channel_max,
     )

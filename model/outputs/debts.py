@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.limits_shown import suspected
+from amqpspec.model.broker.nodes import is_mute
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.stream_log import missing_requirement
@@ -56,6 +57,8 @@ class Debt:
 def debts(broker: Broker) -> Iterator[Debt]:
     """Frames that must still come, in an order in which they may."""
     for event in permitted(broker):
+        if is_mute(broker.failed, event.connection):
+            continue
         yield Debt(_requirement(broker, event), event.name, event)
 
 

@@ -190,6 +190,8 @@ def _forget_clients(broker: Broker) -> None:
     broker.known_before_deletion.clear()
     broker.settings.clear()
     broker.alarm = False
+    broker.failed.clear()
+    broker.shaken = frozenset()
 
 
 def _survives(queue: Queue) -> bool:

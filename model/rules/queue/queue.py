@@ -95,6 +95,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
+from amqpspec.model.broker.nodes import node_of
 from amqpspec.model.broker.queues import ANY_NUMBER, Queue
 from amqpspec.model.broker.survival import DURABLE
 from amqpspec.model.broker.time_to_live import missed
@@ -182,6 +183,7 @@ def _wanted(channel: Channel, name: str, arguments: Table) -> Queue:
         # QUEUE-009: an exclusive queue is never durable
         durable=bool(arguments.get("durable")) and not exclusive,
         owner=channel.connection if exclusive else None,
+        node=node_of(channel.connection),
         auto_delete=bool(arguments.get("auto_delete")),
         arguments=table,
     )
