@@ -154,6 +154,7 @@ class AcceptorQuestions:
             return True
         # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
         counts_holders = known.type is QueueType.QUORUM and self._usual.holders(known) > 0
+        counts_holders = counts_holders or self._usual.counted_while_lost(known) > 0
         return not known.unproven and not known.dropping and (not known.still_counted or counts_holders)
 
     def at_rest(self) -> list[str]:

@@ -72,7 +72,8 @@ def unproven(broker: Broker) -> Iterator[Debt]:
             numbers = f"{len(queue.unproven)} of {len(queue.messages)}"
             expected = missed(queue, broker.latest) if any(each.deadline for each in queue.unproven) else None
             yield Debt(expected or queue.reason, f"{numbers} ready messages of {queue.name}", None, queue=queue.name)
-        if queue.still_counted and queue.type is not QueueType.STREAM:  # which is asked by nobody: it counts none
+        is_counted = queue.still_counted and not broker.counted_while_lost(queue)
+        if is_counted and queue.type is not QueueType.STREAM:  # which is asked by nobody: it counts none
             said = f"{queue.still_counted} consumers of {queue.name} are still counted"
             yield Debt("QUEUE-001", said, None, "consumers gone", queue.name)
 

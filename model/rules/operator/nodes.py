@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
+from amqpspec.model.broker.internal_events import NodeTeardown
 from amqpspec.model.broker.nodes import SIZE, has_majority, node_of
 from amqpspec.model.broker.openness import begin_openness
 from amqpspec.model.broker.queues import Arrival, Queue
@@ -64,6 +65,12 @@ def _be_led_by(broker: Broker, action: OperatorAction) -> None:
 def _go_down(broker: Broker, node: int, by: str) -> None:
     cut = broker.failed.get(node, frozenset()) & {_CUT}
     broker.failed = {**broker.failed, node: cut | {by}}
+    # the queues may hear of it before the end of the connections is seen
+    broker.teardowns += [
+        NodeTeardown(connection.name)
+        for connection in _connections_of(broker, node)
+        if connection.state is ConnectionState.OPEN
+    ]
     _find_leaders(broker, node)
     for queue in broker.queues.values():
         if queue.type is not QueueType.QUORUM and (queue.node == node or queue.type is QueueType.STREAM):
@@ -137,9 +144,22 @@ def _may_be_alone(broker: Broker) -> bool:
 
 
 def end_with_node(broker: Broker, connection: Connection) -> None:
-    """Its node is down. What it had published may have been lost with it, where nobody was told otherwise."""
+    """Its node is down. What it had published may have been lost with it, where nobody was told otherwise. What was
+    held there need not count as failed: the queue need not know more than that the node is not there
+    (rabbit_fifo:apply, down noconnection).
+    """
     if connection.state is ConnectionState.OPEN:
+        held = [
+            entry
+            for channel in broker.channels.values()
+            if channel.connection == connection.name
+            for entry in channel.unacknowledged.values()
+        ]
         abandon_connection(broker, connection)
+        for entry in held:
+            entry.message.may_have_timed_out = (
+                entry.queue.type is QueueType.QUORUM and entry.message in entry.queue.messages
+            )
     connection.state = ConnectionState.CLOSED
     connection.may_end = True
     connection.owed.clear()
@@ -154,3 +174,11 @@ def end_with_node(broker: Broker, connection: Connection) -> None:
             ):
                 message.may_be_absent = True
     note_doubts(broker)
+
+
+def tear_down_with_node(broker: Broker, event: NodeTeardown) -> None:
+    """The queues hear that the connection has ended with its node."""
+    connection = broker.connections[event.connection]
+    if connection.state is ConnectionState.OPEN:
+        end_with_node(broker, connection)
+        connection.state = ConnectionState.CLOSING
