@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.internal_events import Input, kind_of, lane_of
-from amqpspec.model.broker.nodes import is_mute
+from amqpspec.model.broker.nodes import has_majority, is_mute
+from amqpspec.model.broker.nodes_shown import UNANIMOUS
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.outputs.replies import CONFIRMS
 from amqpspec.model.promises.queue_types import QueueType
@@ -21,11 +22,25 @@ from amqpspec.model.rules.inputs import process
 def at_nodes(explanations: Sequence[Explanation], fault: TraceEvent) -> None:
     """Something happens to a node, or between nodes."""
     for explanation in explanations:
-        process(explanation.broker, fault)
+        broker = explanation.broker
+        was_alone = bool(broker.failed) and not has_majority(broker.failed)
+        process(broker, fault)
         explanation.expect_internal_events()
+        if any(_is_held_up(explanation, event, was_alone) for event in explanation.stalled):
+            broker.fired(UNANIMOUS)
         explanation.stall()
         explanation.go_on()
         _forget_ended(explanation)
+
+
+def _is_held_up(explanation: Explanation, event: Input, was_alone: bool) -> bool:
+    """Was it published where no majority could agree, and is it confirmed only now?"""
+    if kind_of(event) != "basic.publish" or not isinstance(event, Method):
+        return False
+    broker = explanation.broker
+    channel = broker.channels.get((event.connection, event.channel))
+    goes_on = not is_mute(broker.failed, event.connection) and (was_alone or event.connection in broker.shaken)
+    return goes_on and channel is not None and channel.confirming and _is_for_quorum_queue(explanation, event)
 
 
 def go_on_for(explanations: Sequence[Explanation], event: TraceEvent) -> None:

@@ -14,6 +14,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.internal_events import NodeTeardown
 from amqpspec.model.broker.nodes import SIZE, has_majority, node_of
+from amqpspec.model.broker.nodes_shown import FOLLOWED, MOVED
 from amqpspec.model.broker.openness import begin_openness
 from amqpspec.model.broker.queues import Arrival, Queue
 from amqpspec.model.broker.survival import note_doubts
@@ -59,7 +60,11 @@ def _be_led_by(broker: Broker, action: OperatorAction) -> None:
     queue = broker.queues.get(action.arguments.get("queue", ""))
     if queue is not None:
         queue.node = action.arguments.get("node", 0)
-        queue.is_led_anew = True
+        _note_leader(broker, queue, MOVED)
+
+
+def _note_leader(broker: Broker, queue: Queue, by: str) -> None:
+    queue.led_anew_by, queue.led_anew_at = by, broker.stamp
 
 
 def _go_down(broker: Broker, node: int, by: str) -> None:
@@ -92,7 +97,7 @@ def _find_leaders(broker: Broker, node: int) -> None:
     for queue in broker.queues.values():
         if queue.node == node and queue.type is QueueType.QUORUM:
             queue.node = 0
-            queue.is_led_anew = True
+            _note_leader(broker, queue, FOLLOWED)
 
 
 def _is_used_at(broker: Broker, queue: Queue, node: int) -> bool:
@@ -155,8 +160,12 @@ def end_with_node(broker: Broker, connection: Connection) -> None:
             if channel.connection == connection.name
             for entry in channel.unacknowledged.values()
         ]
+        for queue in broker.queues.values():
+            active = queue.active.consumer
+            queue.has_lost_active |= active is not None and active.channel[0] == connection.name
         abandon_connection(broker, connection)
         for entry in held:
+            entry.message.was_lost = entry.message in entry.queue.messages
             entry.message.may_have_timed_out = (
                 entry.queue.type is QueueType.QUORUM and entry.message in entry.queue.messages
             )
