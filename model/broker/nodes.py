@@ -12,6 +12,9 @@ from collections.abc import Collection
 #: Nodes that a cluster has, and so members that a quorum queue has.
 SIZE = 3
 
+#: Why a queue is open.
+OPEN_BY = "node of a cluster that was paused, cut off, or has the queue and is down"
+
 _AT = "@"
 
 

@@ -33,6 +33,8 @@ def shown_by_delivery(
     if message.was_lost and message.redelivered:
         message.was_lost = False
         yield RETURNED
+    if queue.has_come_back and message.survived_by:
+        yield BACK
     if message.redelivered and queue.open_by and queue.type is QueueType.QUORUM and broker.failed:
         yield GIVEN_UP
 

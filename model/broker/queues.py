@@ -284,6 +284,8 @@ class Queue:
     deadlines: int = 0
     #: the node that leads it, or has it, in a cluster; 0: not known
     node: int = 1
+    #: the node that has it is down (model.rules.operator.nodes)
+    is_down: bool = False
 
     # ---- doubt
     #: nobody can tell what it does: the word that the model does not know, or "" (model.broker.openness)
@@ -324,6 +326,8 @@ class Queue:
     #: another node leads it than before: the requirement that says what that changes, and since when
     led_anew_by: str = to_blame("")
     led_anew_at: int = to_blame(0)
+    #: its node was down, and is back
+    has_come_back: bool = to_blame(False)
     #: the node of its active consumer went, and nobody was served since
     has_lost_active: bool = to_blame(False)
     #: how many deliveries waited for their acknowledgement when it was purged: a broker may have deleted these as well

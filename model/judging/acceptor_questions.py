@@ -109,6 +109,7 @@ class AcceptorQuestions:
         known = usual.queues.get(queue)
         return (
             known is not None
+            and not known.is_down
             and usual.dialect.text.get_is_known
             and not known.messages
             and not known.dropping
@@ -140,7 +141,7 @@ class AcceptorQuestions:
     def is_to_be_counted(self, queue: str) -> bool:
         known = self._usual.queues.get(queue)
         # nobody can ask for a queue of unknown name on another channel
-        if known is None or known.type is QueueType.STREAM or queue.startswith(UNKNOWN_NAME):
+        if known is None or known.type is QueueType.STREAM or queue.startswith(UNKNOWN_NAME) or known.is_down:
             return False
         if not self._usual.dialect.text.counts_are_told:
             return False
@@ -266,6 +267,8 @@ def _is_certain(broker: Broker, queue: Queue) -> bool:
 
 def _may_ask_about(broker: Broker, connection: str, queue: Queue) -> bool:
     """May whoever has the connection ask about the queue?"""
+    if queue.is_down:
+        return False
     asking = broker.connections[connection]
     return queue.owner in (None, connection) and asking.vhost == queue.vhost and asking.user not in broker.users
 

@@ -39,6 +39,9 @@ from amqpspec.model.rules.internal_events import can_come_about
 #: Seconds that more may pass once something was done to a node: until the others see that it is gone, and agree who
 #: leads, and until the broker gives up those who were connected to it.
 UNSTEADY = 20.0
+#: The same while a queue's node is down: a broker may ask for it again and again (rabbit_amqqueue:retry_wait, which
+#: takes 2,000 times 30 ms).
+UNTIL_NOT_FOUND = 90.0
 
 
 @dataclass(slots=True)
@@ -228,7 +231,10 @@ class Explanation:
         """Seconds beyond the usual deadline that something may take of what is owed on connections."""
         connections = (self.broker.connections[name] for name, channel in self.broker.debtors if not channel)
         owed = (owed for connection in connections for owed in connection.owed if isinstance(owed, Expected))
-        unsteady = UNSTEADY if self.broker.is_unsteady else 0.0
+        unsteady = 0.0
+        if self.broker.is_unsteady:
+            is_down = any(queue.is_down for queue in self.broker.queues.values())
+            unsteady = UNTIL_NOT_FOUND if is_down else UNSTEADY
         return max((each.patience for each in owed), default=0.0) + unsteady
 
     def stall(self) -> None:

@@ -130,6 +130,15 @@ def restart(broker: Broker, action: OperatorAction) -> None:
     note_doubts(broker)
 
 
+def keep_messages(broker: Broker, queue: Queue, *, is_killed: bool) -> None:
+    """Of one queue alone, whose node of a cluster is up again."""
+    held = {*_held(broker, queue), *_coming_back(broker)}
+    _keep_messages(broker, queue, _Life(is_killed, _certain(broker, is_killed=is_killed), held))
+    _leave_open(broker, queue)
+    broker.refresh(queue)
+    note_doubts(broker)
+
+
 @dataclass(frozen=True, slots=True)
 class _Life:
     """How the life before ended: the messages that must not be lost, and those that clients held."""

@@ -13,24 +13,21 @@ from collections.abc import Iterator
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.internal_events import NodeTeardown
-from amqpspec.model.broker.nodes import SIZE, has_majority, node_of
-from amqpspec.model.broker.nodes_shown import FOLLOWED, MOVED
+from amqpspec.model.broker.nodes import OPEN_BY, SIZE, has_majority, node_of
+from amqpspec.model.broker.nodes_shown import CANCELLED, FOLLOWED, MOVED
 from amqpspec.model.broker.openness import begin_openness
 from amqpspec.model.broker.queues import Arrival, Queue
 from amqpspec.model.broker.survival import note_doubts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import OperatorAction, TraceEvent
 from amqpspec.model.rules.connection.ending import abandon_connection
-from amqpspec.model.rules.operator.faults import KILLED, STOPPED
+from amqpspec.model.rules.operator.faults import KILLED, STOPPED, keep_messages
 
 _PAUSED, _CUT = "broker.pause", "network.cut"
 _RESUMED, _RESTARTED, _HEALED = "broker.resume", "broker.restart", "network.heal"
 _TRANSFERRED = "queue.transfer-leader"
 #: Of a cluster only, though they name no node.
 _BETWEEN_NODES = (_CUT, _HEALED, "network.slow", _TRANSFERRED)
-
-#: Why a queue is open.
-OPEN_BY = "node of a cluster that was paused, cut off, or has the queue and is down"
 
 
 def is_of_nodes(event: TraceEvent) -> bool:
@@ -78,8 +75,34 @@ def _go_down(broker: Broker, node: int, by: str) -> None:
     ]
     _find_leaders(broker, node)
     for queue in broker.queues.values():
-        if queue.type is not QueueType.QUORUM and (queue.node == node or queue.type is QueueType.STREAM):
+        if queue.type is QueueType.STREAM:
             _be_open(broker, queue)
+        elif queue.type is QueueType.CLASSIC and queue.node == node and queue.owner is None:
+            _lose(broker, queue)
+
+
+def _lose(broker: Broker, queue: Queue) -> None:
+    """A classic queue goes down with its node; consumers at others are told (rabbit_channel:
+    handle_consuming_queue_down_or_eol). What clients there hold, or publish, nobody has.
+    """
+    elsewhere = [consumer for consumer in queue.consumers if node_of(consumer.channel[0]) != queue.node]
+    for consumer in elsewhere:
+        channel = broker.channels[consumer.channel]
+        broker.remove_consumer(consumer, CANCELLED)
+        broker.owe_notice(channel, consumer.tag, CANCELLED, "CANCEL-017", "CANCEL-008")
+    if elsewhere or not queue.durable or _is_held_elsewhere(broker, queue):
+        _be_open(broker, queue)
+    queue.is_down = queue.durable
+    broker.refresh(queue)
+
+
+def _is_held_elsewhere(broker: Broker, queue: Queue) -> bool:
+    return any(
+        entry.queue is queue
+        for channel in broker.channels.values()
+        if node_of(channel.connection) != queue.node
+        for entry in channel.unacknowledged.values()
+    )
 
 
 def _be_away(broker: Broker, node: int, by: str) -> None:
@@ -118,10 +141,17 @@ def _be_open(broker: Broker, queue: Queue) -> None:
 
 
 def _come_back(broker: Broker, node: int) -> None:
-    left = broker.failed.get(node, frozenset()) & {_CUT}
+    why = broker.failed.get(node, frozenset())
+    left = why & {_CUT}
     for connection in _connections_of(broker, node):
         if connection.state is not ConnectionState.CLOSED:
             end_with_node(broker, connection)
+    for queue in broker.queues.values():
+        if queue.is_down and queue.node == node:
+            queue.is_down = False
+            if not queue.open_by:
+                keep_messages(broker, queue, is_killed=KILLED in why)
+                queue.has_come_back = True
     _set(broker, node, left)
 
 

@@ -107,6 +107,7 @@ from amqpspec.model.protocol.patterns import UNKNOWN_NAME, Generated, between
 from amqpspec.model.rules.common.answer import answer
 from amqpspec.model.rules.common.lookup import (
     check_owner,
+    check_up,
     find_queue,
     queue_text,
     shortcut,
@@ -148,6 +149,7 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
     check_configure(broker, channel, wanted.name, "queue")
     queue = broker.queues.get(wanted.name)
     if queue is not None:
+        check_up(queue)
         check_equivalence(broker, channel, queue, wanted)
         requirement = _shown_by_redeclare(broker, queue, wanted, bool(arguments.get("durable")))
     else:
@@ -218,6 +220,7 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, method: Method
         requirement = broker.bookkeeping.ended_queues.get(name, "QUEUE-003") if name else "CHAN-017"
         raise ProtocolError(requirement, 404, f"no {queue_text(broker, channel, name)}")
     check_owner(broker, channel, queue)
+    check_up(queue)
     channel.last_queue = queue.name
     differs = False
     if not method.arguments.keys().isdisjoint(("durable", "exclusive", "auto_delete", "arguments")):
