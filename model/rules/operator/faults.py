@@ -52,7 +52,7 @@ from amqpspec.model.broker.survival import (
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import OperatorAction
 from amqpspec.model.rules.basic.requeue import delivery_limit
-from amqpspec.model.rules.connection.ending import end_connection
+from amqpspec.model.rules.connection.ending import end_channels
 
 STOPPED, KILLED = "broker.stop", "broker.kill"
 #: The code with which it ends connections when it is stopped.
@@ -112,7 +112,7 @@ def restart(broker: Broker, action: OperatorAction) -> None:
     _forget_clients(broker)
     for queue in list(broker.queues.values()):
         if not _survives(queue):
-            requirement = EXCLUSIVE if queue.durable else DURABLE
+            requirement = DURABLE if queue.owner is None else EXCLUSIVE
             broker.fired(requirement)
             broker.end_queue(queue, requirement)
     _keep_exchanges(broker)
@@ -171,7 +171,7 @@ def _end_connections(broker: Broker, *, is_killed: bool) -> None:
     for queue in kept:
         queue.auto_delete = not is_killed
     for connection in list(broker.connections.values()):
-        end_connection(broker, connection)
+        end_channels(broker, connection)
     for queue in kept:
         queue.auto_delete = True
 
