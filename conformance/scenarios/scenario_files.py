@@ -42,7 +42,7 @@ CHAPTERS = (
     "exchange", "binding", "publish", "get", "ack", "channel", "confirm", "tx", "consume", "qos", "recover",
     "quorum", "dlx", "overflow", "ttl", "timeout", "stream", "sac", "consumer-priority", "direct-reply", "queue",
     "connection",
-    "capabilities", "permission", "cancel", "server",
+    "capabilities", "permission", "cancel", "server", "durability",
 )  # fmt: skip
 
 

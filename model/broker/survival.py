@@ -88,6 +88,8 @@ def shown_by(queue: Queue, message: Message) -> Iterator[str]:
         yield FIRST
     if queue.messages and queue.messages[0].survived_by:
         yield ORDER
+    if message.deadline is not None:
+        yield AGE
     if message.delivery_count:
         yield COUNTS
     if message.deaths:

@@ -228,11 +228,13 @@ def _keep_messages(broker: Broker, queue: Queue, life: _Life) -> None:
     for message in queue.gone:
         message.reason = SETTLED
     for message in list(queue.messages):
-        if queue.type is QueueType.CLASSIC and not is_persistent(message):
+        if _is_kept(queue, message):
+            _keep(queue, message, life)
+        elif broker.dialect.extensions:
             broker.fired(DURABLE)
             _lose(broker, queue, message)
         else:
-            _keep(queue, message, life)
+            message.may_be_absent = True  # the text promises nothing of it
     queue.reason = QUORUM if queue.type is QueueType.QUORUM else DURABLE
     broker.prove_all(queue)
     if queue.type is QueueType.QUORUM:
@@ -282,15 +284,16 @@ def _take_back_settled(queue: Queue) -> None:
     """That they were settled need not have been noted (rabbit_classic_queue_index_v2: acks are flushed in time)."""
     present = set(queue.messages)
     for message in [*queue.gone]:
-        if message not in present and is_persistent(message) and not message.refused_by:
+        if message not in present and _is_kept(queue, message) and not message.refused_by:
             message.redelivered = message.may_be_absent = True
             message.reason = SETTLED
             put_back_in_place(queue, message)
             queue.gone.remove(message)
 
 
-def is_persistent(message: Message) -> bool:
-    return message.content.properties.get("delivery_mode") == _PERSISTENT
+def _is_kept(queue: Queue, message: Message) -> bool:
+    """Does its queue keep such a message on a disk?"""
+    return queue.type is not QueueType.CLASSIC or message.content.properties.get("delivery_mode") == _PERSISTENT
 
 
 def _leave_open(broker: Broker, queue: Queue) -> None:
@@ -315,7 +318,7 @@ def _leave_open(broker: Broker, queue: Queue) -> None:
 def _decide(broker: Broker) -> None:
     """A broker that judges no other one keeps all that it may, and delivers nothing again that was settled."""
     for queue in broker.queues.values():
-        for message in [each for each in queue.messages if each.reason == SETTLED]:
+        for message in [each for each in queue.messages if each.reason == SETTLED or not _is_kept(queue, each)]:
             _lose(broker, queue, message)
         for message in queue.messages:
             message.redelivered |= message.may_be_flagged

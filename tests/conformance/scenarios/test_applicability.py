@@ -44,7 +44,8 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 def under_test(broker: EmbeddedBroker, operated: bool, dialect: str = "rabbitmq-4.3") -> TargetUnderTest:
     description = TargetDescription("embedded", "amqpspec", "0", dialect)
-    return TargetUnderTest(broker.address, description, 2.0, broker.operator() if operated else None)
+    operator, faults = (broker.operator(), broker.faults()) if operated else (None, None)
+    return TargetUnderTest(broker.address, description, 2.0, operator, faults=faults)
 
 
 def run(target: TargetUnderTest, directory: Path, *only: str) -> RunResult:
