@@ -11,25 +11,25 @@ import tarfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from types import MappingProxyType, TracebackType
 from typing import Self
 
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
+from docker.models.networks import Network
 
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.erlang_shell import ErlangShell
 from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.images import BUILD_COMMAND, IMAGES, LOCAL_PREFIX
 from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.brokers.owner import OWNER, is_gone, labels
 from amqpspec.targets.brokers.rabbitmqctl_operator import operator_by
 from amqpspec.targets.brokers.readiness import BrokerUnavailable, LogMemory, wait_until_open, wait_until_ready
 from amqpspec.targets.brokers.single_node import BROKER_FAULTS, SingleNode
 from amqpspec.targets.errors import OperatorError, TargetError
-
-LABEL = "amqpspec"
-"""Every container of ours carries the label `amqpspec=1`: what a killed run left behind can be found."""
 
 _AMQP_PORT = "5672/tcp"
 _CONFIGURATION_DIRECTORY = "/etc/rabbitmq"
@@ -97,6 +97,7 @@ class DockerBroker:
     def __enter__(self) -> Self:
         self._client = _connect_to_engine()
         try:
+            remove_orphans(self._client)
             _provide_image(self._client, self.image)
             # Pulling has its own pace: the limit is for the broker.
             deadline = time.monotonic() + self._start_timeout
@@ -219,7 +220,7 @@ class DockerBroker:
         return client.containers.create(
             self.image,
             name=self.container_name,
-            labels={LABEL: "1"},
+            labels=labels(),
             ports={_AMQP_PORT: ("127.0.0.1", None)},
             environment=_ENVIRONMENT if self._keeps_data else {**_ENVIRONMENT, "RABBITMQ_MNESIA_BASE": _MEMORY},
             tmpfs={} if self._keeps_data else {_MEMORY: ""},
@@ -338,6 +339,28 @@ def _connect_to_engine() -> docker.DockerClient:
         client.close()
         raise _engine_unreachable(error) from error
     return client
+
+
+def remove_orphans(client: docker.DockerClient) -> None:
+    """Take away what runs have left that were killed: containers, and then networks."""
+    for things in (partial(client.containers.list, all=True), client.networks.list):
+        with contextlib.suppress(*_ENGINE_ERRORS):
+            for each in things(filters={"label": OWNER}):
+                if is_gone(_labels_of(each).get(OWNER, "")):
+                    _remove_orphan(each)
+
+
+def _labels_of(thing: Container | Network) -> dict[str, str]:
+    found = thing.labels if isinstance(thing, Container) else thing.attrs.get("Labels")
+    return found or {}
+
+
+def _remove_orphan(thing: Container | Network) -> None:
+    with contextlib.suppress(*_ENGINE_ERRORS):  # another run may do the same
+        if isinstance(thing, Container):
+            thing.remove(force=True, v=True)
+        else:
+            thing.remove()
 
 
 def _engine_unreachable(error: Exception) -> BrokerUnavailable:
