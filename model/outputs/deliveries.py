@@ -217,7 +217,6 @@ def _hand_over(
         fired.append("REPLY-006")
     if message.survived_by:
         fired.extend(shown_by_survivor(queue, message))
-        message.survived_by = ""
     if shows_what_is_kept(message):
         fired.append("PUBLISH-016")
     if queue.messages and not message.redelivered:

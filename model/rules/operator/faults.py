@@ -155,6 +155,7 @@ def _note_unfinished(broker: Broker, channel: Channel) -> None:
     """What the client had not completed is nothing, and is to blame if it turns up."""
     if channel.assembly is not None:
         broker.fired(HALF_CONTENT)
+        broker.bookkeeping.published.append((b"".join(channel.assembly.pieces), HALF_CONTENT))
     transaction = channel.transaction
     if transaction is not None and (transaction.publications or transaction.rulings):
         broker.fired(COMMITTED)

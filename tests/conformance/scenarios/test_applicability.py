@@ -32,8 +32,9 @@ from amqpspec.targets.drivers.library import Library
 
 #: Requirements that nobody can show without the operator of the broker.
 OPERATORS = {
-    "CANCEL-018", "CAP-003", "CAP-004", "CONN-009", "CONN-023", "DURABLE-017", "PERMISSION-001", "PERMISSION-002",
-    "PERMISSION-003", "TIMEOUT-007", "TIMEOUT-025", "TIMEOUT-026", "TIMEOUT-028",
+    "CANCEL-018", "CAP-003", "CAP-004", "CONN-009", "CONN-023", "DURABLE-017",
+    "PERMISSION-001", "PERMISSION-002", "PERMISSION-003",
+    "TIMEOUT-007", "TIMEOUT-025", "TIMEOUT-026", "TIMEOUT-028",
 }  # fmt: skip
 
 
