@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.model.protocol.methods import FAULTS
@@ -23,6 +24,18 @@ def breaks_broker(commands: Iterable[Command]) -> bool:
 def broken_connections(commands: Iterable[Command]) -> frozenset[str]:
     """Connections between which and their node the network fails."""
     return frozenset(str(each.arguments["connection"]) for each in commands if _is_of_connection(each))
+
+
+def as_done(commands: Iterable[Command]) -> list[Command]:
+    """The same as they are carried out: a single broker that is started again and is not down is stopped first."""
+    done: list[Command] = []
+    is_down = False
+    for each in of_broker(commands):
+        if each.method == "broker.restart" and "node" not in each.arguments and not is_down:
+            done.append(replace(each, method="broker.stop"))
+        done.append(each)
+        is_down = each.method in ("broker.stop", "broker.kill") or (is_down and each.method != "broker.restart")
+    return done
 
 
 def is_left_broken(commands: Iterable[Command]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
-from amqpspec.conformance.language.faults import breaks_broker, of_broker
+from amqpspec.conformance.language.faults import as_done, breaks_broker
 
 _CONFIGURE = "operator.configure"
 #: These change what all connections meet.
@@ -40,7 +40,7 @@ def broken_alike(scenarios: Iterable[CommandFile]) -> list[list[CommandFile]]:
     """
     groups: dict[tuple[str, ...], list[CommandFile]] = {}
     for number, scenario in enumerate(scenarios):
-        key = tuple(map(str, of_broker(scenario.commands)))
+        key = tuple(map(str, as_done(scenario.commands)))
         if changes_broker(each for each in scenario.commands if not breaks_broker([each])):
             key = (*key, f"{number}")
         groups.setdefault(key, []).append(scenario)

@@ -43,7 +43,7 @@ CHAPTERS = (
     "quorum", "cluster", "dlx", "overflow",
     "ttl", "timeout", "stream", "sac", "consumer-priority", "direct-reply", "queue",
     "connection",
-    "capabilities", "permission", "cancel", "server",
+    "capabilities", "permission", "cancel", "server", "durability",
 )  # fmt: skip
 
 

@@ -138,6 +138,7 @@ class Place:
                 address=broker.address,
                 operator=broker.operator() if self.target.operator is not None else None,
                 faults=broker.faults(),
+                clock=broker.clock,
                 own_broker=None,
             )
             return replace(self, target=target, cleaner=None)._carry_out_here(sequence, begun)

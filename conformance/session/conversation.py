@@ -24,6 +24,7 @@ from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.judging.questions import Questions
 from amqpspec.model.protocol.methods import NO_HEARTBEAT, ChannelKey, Method, OperatorAction, TraceEvent
 from amqpspec.targets.client.network import Network
+from amqpspec.targets.clock import FastForwardClock
 from amqpspec.targets.codec.single_frames import as_understood
 
 #: After so many deadlines what is owed is overdue, though other frames come all the time.
@@ -178,6 +179,8 @@ class Conversation:
     def network(self) -> Network:
         if self._network is None:
             self._network = Network()
+            if isinstance(self.target.clock, FastForwardClock):
+                self.target.clock.attend(self._network.settle)
         return self._network
 
     def close(self) -> None:

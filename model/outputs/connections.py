@@ -31,9 +31,6 @@ Requirements:
   accepted, connection.close included. Anything else before tune-ok is the end without a frame; after it, a method on
   channel 0 is hard error 504 and a frame on another channel 505. [rabbit_reader.erl:handle_method0, handle_frame,
   handle_exception]
-* DURABLE-007: Transactions. What was committed survives as what was confirmed does, from commit-ok on. Of what was not
-  committed nothing is there: neither its messages nor its acknowledgements. [RabbitMQ guide: semantics of AMQP 0-9-1
-  transactions; AMQP 0-9-1 class tx]
 """
 
 from __future__ import annotations
@@ -113,7 +110,6 @@ def _observe_going_down(broker: Broker, connection: Connection, event: TraceEven
         broker.debtors.pop((connection.name, 0), None)
         if is_open and broker.down_by == STOPPED:
             end_channels(broker, connection)
-        broker.fired("DURABLE-007")
         return NONE
     is_forced = event.name == "connection.close" and event.arguments.get("reply_code") == FORCED
     if not is_forced or broker.down_by != STOPPED or connection.state is not ConnectionState.OPEN:

@@ -220,7 +220,6 @@ def _hand_over(
     fired.extend(shown_by_nodes(broker, channel, queue, message, consumer))
     if message.survived_by:
         fired.extend(shown_by_survivor(queue, message))
-        message.survived_by = ""
     if shows_what_is_kept(message):
         fired.append("PUBLISH-016")
     if queue.messages and not message.redelivered:

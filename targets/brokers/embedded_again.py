@@ -10,6 +10,7 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.clock import Clock, FastForwardClock
 
 
 class BrokenBroker(Protocol):
@@ -17,6 +18,8 @@ class BrokenBroker(Protocol):
 
     @property
     def address(self) -> Address: ...
+    @property
+    def clock(self) -> Clock: ...
     def operator(self) -> Operator | None: ...
     def faults(self) -> FaultInjector | None: ...
 
@@ -35,4 +38,5 @@ class EmbeddedAgain:
         """Raises `TargetError` when it is entered, and at its end if the broker broke down."""
         from amqpspec.targets.brokers.embedded_broker import embedded  # which few targets need
 
-        return embedded(self.target, dialect_named(self.dialect) if self.dialect else None)
+        clock = FastForwardClock()  # nobody else goes by it, so nobody need wait
+        return embedded(self.target, dialect_named(self.dialect) if self.dialect else None, clock)

@@ -67,7 +67,7 @@ class EmbeddedBroker:
         self._place = (host, port)
         self._access = Access(user, password, vhost)
         self._tls = ssl_context
-        self._clock = clock
+        self.clock = clock
         self._clients_clock = clients_clock or clock
         self._properties = properties
         self._responder = HostsResponder(self.dialect, faulty, self._access, clock)

@@ -22,6 +22,8 @@ _READ = 65_536
 #: Octets that may be on their way in one direction.
 MOST_UNDER_WAY = 1_048_576
 _CONNECT_TIME = 10.0
+#: Seconds for what is under way to pass, and between two looks.
+_MOST_SETTLING, _BETWEEN_LOOKS = 10.0, 0.05
 _NEVER = float("inf")
 #: For SO_LINGER: what is closed is reset.
 _RESET = struct.pack("ii", 1, 0)
@@ -32,6 +34,9 @@ class Network:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._passed = threading.Condition(self._lock)
+        #: since somebody asked
+        self._has_passed = False
         self._links: dict[str, _Link] = {}
         self._selector = selectors.DefaultSelector()
         self._alarm, self._bell = socket.socketpair()
@@ -93,6 +98,15 @@ class Network:
         """All that is under way comes now."""
         self._change(name, is_cut=False, delay=0.0)
 
+    def settle(self) -> None:
+        """Come back when all has passed that can: nothing is left that was sent, but where it is cut."""
+        until = time.monotonic() + _MOST_SETTLING
+        with self._passed:
+            self._has_passed = False
+            while not self._has_passed and not self._is_over and time.monotonic() < until:
+                self._ring()
+                self._passed.wait(_BETWEEN_LOOKS)
+
     def _change(self, name: str, is_cut: bool | None = None, delay: float | None = None) -> None:
         with self._lock:
             link = self._links.setdefault(name, _Link())
@@ -110,6 +124,9 @@ class Network:
         while not self._is_over:
             with self._lock:
                 wait = self._pass_on()
+                if all(pair.is_idle for link in self._links.values() for pair in link.pairs):
+                    self._has_passed = True
+                    self._passed.notify_all()
             for key, _ in self._selector.select(None if wait == _NEVER else max(wait, 0.0)):
                 if key.fileobj is self._alarm:
                     with contextlib.suppress(BlockingIOError):
@@ -192,6 +209,11 @@ class _Pair:
             self.end()
         return min(waits)
 
+    @property
+    def is_idle(self) -> bool:
+        """Was all passed on that was there, or can nothing pass?"""
+        return self._link.is_cut or not any(each.has_something for each in self._directions)
+
     def wanted(self) -> dict[socket.socket, int]:
         if self.is_over:
             return {}
@@ -227,6 +249,10 @@ class _Direction:
         self.is_over = False
         #: the other side takes no more for now
         self.is_stuck = False
+
+    @property
+    def has_something(self) -> bool:
+        return bool(self._under_way)
 
     @property
     def wants_to_read(self) -> bool:

@@ -52,7 +52,7 @@ from amqpspec.model.broker.survival import (
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import OperatorAction
 from amqpspec.model.rules.basic.requeue import delivery_limit
-from amqpspec.model.rules.connection.ending import end_connection
+from amqpspec.model.rules.connection.ending import end_channels
 
 STOPPED, KILLED = "broker.stop", "broker.kill"
 #: The code with which it ends connections when it is stopped.
@@ -112,7 +112,7 @@ def restart(broker: Broker, action: OperatorAction) -> None:
     _forget_clients(broker)
     for queue in list(broker.queues.values()):
         if not _survives(queue):
-            requirement = EXCLUSIVE if queue.durable else DURABLE
+            requirement = DURABLE if queue.owner is None else EXCLUSIVE
             broker.fired(requirement)
             broker.end_queue(queue, requirement)
     _keep_exchanges(broker)
@@ -164,6 +164,7 @@ def _note_unfinished(broker: Broker, channel: Channel) -> None:
     """What the client had not completed is nothing, and is to blame if it turns up."""
     if channel.assembly is not None:
         broker.fired(HALF_CONTENT)
+        broker.bookkeeping.published.append((b"".join(channel.assembly.pieces), HALF_CONTENT))
     transaction = channel.transaction
     if transaction is not None and (transaction.publications or transaction.rulings):
         broker.fired(COMMITTED)
@@ -180,7 +181,7 @@ def _end_connections(broker: Broker, *, is_killed: bool) -> None:
     for queue in kept:
         queue.auto_delete = not is_killed
     for connection in list(broker.connections.values()):
-        end_connection(broker, connection)
+        end_channels(broker, connection)
     for queue in kept:
         queue.auto_delete = True
 
@@ -239,11 +240,13 @@ def _keep_messages(broker: Broker, queue: Queue, life: _Life) -> None:
     for message in queue.gone:
         message.reason = SETTLED
     for message in list(queue.messages):
-        if queue.type is QueueType.CLASSIC and not is_persistent(message):
+        if _is_kept(queue, message):
+            _keep(queue, message, life)
+        elif broker.dialect.extensions:
             broker.fired(DURABLE)
             _lose(broker, queue, message)
         else:
-            _keep(queue, message, life)
+            message.may_be_absent = True  # the text promises nothing of it
     queue.reason = QUORUM if queue.type is QueueType.QUORUM else DURABLE
     broker.prove_all(queue)
     if queue.type is QueueType.QUORUM:
@@ -293,15 +296,16 @@ def _take_back_settled(queue: Queue) -> None:
     """That they were settled need not have been noted (rabbit_classic_queue_index_v2: acks are flushed in time)."""
     present = set(queue.messages)
     for message in [*queue.gone]:
-        if message not in present and is_persistent(message) and not message.refused_by:
+        if message not in present and _is_kept(queue, message) and not message.refused_by:
             message.redelivered = message.may_be_absent = True
             message.reason = SETTLED
             put_back_in_place(queue, message)
             queue.gone.remove(message)
 
 
-def is_persistent(message: Message) -> bool:
-    return message.content.properties.get("delivery_mode") == _PERSISTENT
+def _is_kept(queue: Queue, message: Message) -> bool:
+    """Does its queue keep such a message on a disk?"""
+    return queue.type is not QueueType.CLASSIC or message.content.properties.get("delivery_mode") == _PERSISTENT
 
 
 def _leave_open(broker: Broker, queue: Queue) -> None:
@@ -326,7 +330,7 @@ def _leave_open(broker: Broker, queue: Queue) -> None:
 def _decide(broker: Broker) -> None:
     """A broker that judges no other one keeps all that it may, and delivers nothing again that was settled."""
     for queue in broker.queues.values():
-        for message in [each for each in queue.messages if each.reason == SETTLED]:
+        for message in [each for each in queue.messages if each.reason == SETTLED or not _is_kept(queue, each)]:
             _lose(broker, queue, message)
         for message in queue.messages:
             message.redelivered |= message.may_be_flagged

@@ -97,7 +97,7 @@ from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
 from amqpspec.model.broker.nodes import node_of
 from amqpspec.model.broker.queues import ANY_NUMBER, Queue
-from amqpspec.model.broker.survival import DURABLE
+from amqpspec.model.broker.survival import EXCLUSIVE, survivor_requirement
 from amqpspec.model.broker.time_to_live import missed
 from amqpspec.model.broker.timed_out_consumers import lingering
 from amqpspec.model.promises.queue_types import QueueType
@@ -230,7 +230,7 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, method: Method
         )  # fmt: skip
     requirement = "QUEUE-004" if differs else "QUEUE-001"
     if queue.survived:
-        queue.survived, requirement = False, DURABLE
+        requirement = survivor_requirement(queue)
     _answer_declare(broker, channel, method, queue, requirement, False)
 
 
@@ -266,7 +266,9 @@ def _answer_declare(
         # that there is an answer at all is what shows it
         requirements.append("QUEUE-001")
         blame["queue"] = "QUEUE-001"
-    if queue.type is QueueType.QUORUM:
+    if queue.survived:
+        blame["consumer_count"], queue.survived = EXCLUSIVE, False
+    elif queue.type is QueueType.QUORUM:
         blame["consumer_count"] = "QUEUE-026" if present == len(queue.consumers) else "TIMEOUT-014"
         if present or broker.holders(queue):
             requirements.append("QUEUE-026")

@@ -30,8 +30,8 @@ from amqpspec.targets.clock import FastForwardClock
 #: Areas of which every entry has a scenario, but for the ones named here with the reason.
 WHOLE_AREAS = (
     "ack", "binding", "cancel", "capabilities", "channel", "confirm", "connection", "consume", "consumer-priority",
-    "direct-reply", "dlx", "exchange", "get", "overflow", "permission", "publish-routing", "qos", "queue", "quorum",
-    "recover", "sac", "stream", "timeout", "ttl", "tx",
+    "direct-reply", "dlx", "durability", "exchange", "get", "overflow", "permission", "publish-routing", "qos", "queue",
+    "quorum", "recover", "sac", "stream", "timeout", "ttl", "tx",
 )  # fmt: skip
 WITHOUT_SCENARIO = dict(OUT_OF_REACH)
 
@@ -160,10 +160,13 @@ def run_all(dialect: str, directory: Path) -> Run:
         TraceWriter(directory / f"{dialect}.jsonl") as trace,
     ):
         description = TargetDescription("embedded", "amqpspec", "0", dialect)
-        target = TargetUnderTest(broker.address, description, deadline=30.0, operator=broker.operator(), clock=clock)
+        target = TargetUnderTest(
+            broker.address, description, deadline=30.0, operator=broker.operator(), clock=clock, faults=broker.faults()
+        )
 
         def carry_out(scenario: CommandFile, tries: int) -> SequenceJudgement:
-            with Session(target, trace, sequence_name(scenario), requirement=scenario.requirement) as session:
+            name, commands = sequence_name(scenario), scenario.commands
+            with Session(target, trace, name, requirement=scenario.requirement, planned=commands) as session:
                 for command in scenario.commands:
                     session.run(command)
             judgement = session.finish()
