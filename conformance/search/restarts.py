@@ -13,8 +13,12 @@ from amqpspec.conformance.search.actions import Actions, Draw, flags
 from amqpspec.conformance.search.traffic import TRAFFIC
 from amqpspec.model.protocol.methods import OPERATOR, Content, Table
 
-#: How often each action is tried, in parts of the whole.
-RESTARTS = {**TRAFFIC, "publish_confirmed": 16, "restart": 6, "pause": 2, "make_a_mistake": 1}
+#: How often each action is tried, in parts of the whole. Exchanges of traffic are transient, and these survive a restart
+#: of 4.3: as known defects are kept out of, there would be none.
+RESTARTS = {
+    **{action: weight for action, weight in TRAFFIC.items() if action != "publish_through_exchange"},
+    "publish_confirmed": 16, "restart": 6, "pause": 2, "make_a_mistake": 1,
+}  # fmt: skip
 
 _PERSISTENT = 2
 #: Restarts of a sequence: then it is over, as what is not known of its messages becomes too much.

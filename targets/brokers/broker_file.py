@@ -8,6 +8,7 @@ start-timeout = 30
 [operator]                                           # commands for what only the operator can do
 add-user = ["./ctl", "add-user", "{user}", "{password}"]
 delete-user = ["./ctl", "delete-user", "{user}"]
+kill = ["./ctl", "kill", "{pid}"]                    # and for what happens to it (docs/faults.md)
 """
 
 from __future__ import annotations
