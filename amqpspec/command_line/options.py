@@ -85,7 +85,8 @@ def _target(parser: argparse.ArgumentParser) -> None:
         default="embedded",
         metavar="TARGET",
         help="amqp://user:password@host:port/vhost, amqps://…, embedded (default), embedded:FAULT,"
-        " docker:IMAGE, cluster:IMAGE (three nodes), process:PATH, FILE.toml (docs/in-house-broker.md), or the name of an in-house target",
+        " docker:IMAGE, cluster:IMAGE (three nodes), process:PATH, FILE.toml (docs/in-house-broker.md),"
+        " or the name of an in-house target",
     )
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
     parser.add_argument("--mode", choices=("lockstep", "burst"), default="lockstep")

@@ -225,7 +225,8 @@ def _broker(
             return in_house
     raise TargetSyntaxError(
         f"{without_login(target)!r} is no target: give amqp://user:password@host:port/vhost, embedded,"
-        f" embedded:FAULT, docker:IMAGE, cluster:IMAGE, process:PATH, FILE.toml, or the name of an entry point in the group {ENTRY_POINT_GROUP}"
+        f" embedded:FAULT, docker:IMAGE, cluster:IMAGE, process:PATH, FILE.toml, or the name of an entry point in the"
+        f" group {ENTRY_POINT_GROUP}"
     )
 
 
