@@ -86,8 +86,9 @@ def _target(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="embedded",
         metavar="TARGET",
-        help="amqp://user:password@host:port/vhost, amqps://…, embedded (default), embedded:FAULT, docker:IMAGE,"
-        " cluster:IMAGE (three nodes), process:PATH, FILE.toml (docs/in-house-broker.md), or the name of an in-house target",
+        help="amqp://user:password@host:port/vhost, amqps://…, embedded (default), embedded:FAULT,"
+        " docker:IMAGE, cluster:IMAGE (three nodes), process:PATH, FILE.toml (docs/in-house-broker.md),"
+        " or the name of an in-house target",
     )
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
     parser.add_argument("--mode", choices=("lockstep", "burst"), default="lockstep")

@@ -165,7 +165,8 @@ class _Shown:
         """Nothing was sent for the command."""
         if is_over and self._issued != str(command):
             self._say(str(command), "bold")
-        why = "nothing more is judged in this sequence" if is_over else "its connection is closed, open already, or cut off"
+        ended = "nothing more is judged in this sequence"
+        why = ended if is_over else "its connection is closed, open already, or cut off"
         self._say(f"    was not sent: {why}", "yellow")
 
     def _say(self, text: str, style: str) -> None:

@@ -63,10 +63,12 @@ def not_applicable(target: TargetUnderTest) -> dict[str, str]:
 
 
 def absent_methods(target: TargetUnderTest) -> frozenset[str]:
-    """The methods of capabilities that the target does not advertise, and basic.get where it is not known to it: a
-    search leaves them out.
+    """The methods of capabilities that the target does not advertise, and basic.get where it is not known to it; and
+    faults where a sequence has no broker for itself: a search leaves them out.
     """
     absent = frozenset(method for method in METHODS if _absent(target, [method], ()))
+    if target.own_broker is None:
+        absent |= FAULTS
     return absent if dialect_named(target.description.dialect).text.get_is_known else absent | {"basic.get"}
 
 

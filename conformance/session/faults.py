@@ -20,6 +20,8 @@ from amqpspec.targets.errors import OperatorMissing
 ENDS = 5.0
 
 _STOP = "broker.stop"
+#: What is done to all nodes is done to one after the other.
+_FOR_EACH = ("broker.pause", "broker.resume", "network.cut", "network.heal")
 
 
 def do_fault(conversation: Conversation, fault: Fault) -> None:
@@ -31,6 +33,8 @@ def do_fault(conversation: Conversation, fault: Fault) -> None:
     if injector is None or fault.name not in injector.offered:
         raise OperatorMissing(f"{fault}: this target does not offer it")
     nodes = conversation.nodes
+    if len(nodes.numbers) == 1:
+        fault.arguments.pop("node", None)  # the one that there is: the broker
     concerned = nodes.named_by(fault.arguments.get("node"))
     if fault.name == "broker.restart":
         for node in concerned:
@@ -40,6 +44,10 @@ def do_fault(conversation: Conversation, fault: Fault) -> None:
         injector.inject(fault)
         nodes.down.difference_update(concerned)
         conversation.carrier.note(fault)
+    elif fault.name in _FOR_EACH and len(concerned) > 1:
+        for node in concerned:
+            arguments = {**fault.arguments, "node": node}
+            _do(conversation, injector, Fault(OPERATOR, 0, fault.name, arguments, sent=True), (node,))
     else:
         _do(conversation, injector, fault, concerned)
 
@@ -58,6 +66,10 @@ def _do(conversation: Conversation, injector: FaultInjector, fault: Fault, conce
         nodes.paused.update(node for node in concerned if node not in nodes.down)
     elif fault.name == "broker.resume":
         nodes.paused.difference_update(concerned)
+    elif fault.name == "network.cut":
+        nodes.cut.update(concerned)
+    elif fault.name == "network.heal":
+        nodes.cut.difference_update(concerned)
 
 
 def _do_to_connection(conversation: Conversation, fault: Fault) -> None:

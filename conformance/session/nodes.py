@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: Stands in the name of a connection before the number of the node that it goes to.
-AT = "@"
+from amqpspec.model.broker.nodes import is_mute, node_of
 
-
-def node_of(connection: str) -> int:
-    """The node that a connection of that name goes to."""
-    number = connection.partition(AT)[2]
-    return int(number) if number.isdecimal() else 1
-
+__all__ = ["Nodes", "node_of"]
 
 class Nodes:
     """`numbers`: those that there are."""
@@ -21,6 +15,8 @@ class Nodes:
         self.numbers = numbers
         self.down: set[int] = set()
         self.paused: set[int] = set()
+        #: nothing passes between them and the others
+        self.cut: set[int] = set()
         #: something was done to one of them
         self.touched = False
 
@@ -29,10 +25,13 @@ class Nodes:
         return self.numbers if node is None else (node,)
 
     def answers(self, connection: str) -> bool:
-        """Can the node of that connection answer?"""
-        node = node_of(connection)
-        return node not in self.down and node not in self.paused
+        """Can the node of that connection answer? It need not while it has failed, or no majority is left."""
+        return not is_mute(self._failed, connection) if len(self.numbers) > 1 else not self._failed
 
     @property
     def any_answers(self) -> bool:
-        return any(each not in self.down and each not in self.paused for each in self.numbers)
+        return any(self.answers(f"@{each}") for each in self.numbers)
+
+    @property
+    def _failed(self) -> set[int]:
+        return self.down | self.paused | self.cut

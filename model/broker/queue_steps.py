@@ -318,6 +318,10 @@ class QueueSteps(BrokerState):
                     former.add(id(entry.consumer))
         return len(former) + gets
 
+    def counted_while_lost(self, queue: Queue) -> int:
+        """A quorum queue counts the consumers of a node that is gone until it is back (rabbit_fifo: suspected_down)."""
+        return queue.still_counted if self.failed and queue.type is QueueType.QUORUM else 0
+
     def counts_seen(self, queue: Queue, arguments: Table) -> None:
         """A declare-ok told the numbers of ready messages and consumers: all that it counted is there (QUEUE-002).
 
@@ -330,8 +334,9 @@ class QueueSteps(BrokerState):
         if not arguments["consumer_count"] and queue.present_consumers:
             return  # what does not count those who are there says nothing of who is gone
         holders = self.holders(queue) if queue.type is QueueType.QUORUM else 0  # whom such a queue may count as well
-        if arguments["consumer_count"] <= len(queue.consumers) + holders:
-            queue.still_counted = 0
+        lost = self.counted_while_lost(queue)
+        if arguments["consumer_count"] <= len(queue.consumers) + holders + lost:
+            queue.still_counted = lost
             if queue.dropping and (self.bookkeeping.counting or arguments["message_count"] > len(queue.messages)):
                 return  # what came has driven out as much as it brought, or is still to come; a barrier goes by this
             if arguments["message_count"] >= len(queue.messages):

@@ -153,6 +153,8 @@ class Message:
     ttl_from: str = to_blame("")
     #: the requirement by which it is there after a restart
     survived_by: str = to_blame("")
+    #: who held it was connected to a node that went
+    was_lost: bool = to_blame(False)
 
 
 @dataclass(slots=True, eq=False)
@@ -280,6 +282,10 @@ class Queue:
     #: how many of its deliveries have timed out, and how many had a deadline
     timeouts: int = law(0, view="has_timed_out")
     deadlines: int = 0
+    #: the node that leads it, or has it, in a cluster; 0: not known
+    node: int = 1
+    #: the node that has it is down (model.rules.operator.nodes)
+    is_down: bool = False
 
     # ---- doubt
     #: nobody can tell what it does: the word that the model does not know, or "" (model.broker.openness)
@@ -317,6 +323,13 @@ class Queue:
     miscounted: str = to_blame("")
     #: it was there before the broker was started again, and nobody has asked for it since
     survived: bool = to_blame(False)
+    #: another node leads it than before: the requirement that says what that changes, and since when
+    led_anew_by: str = to_blame("")
+    led_anew_at: int = to_blame(0)
+    #: its node was down, and is back
+    has_come_back: bool = to_blame(False)
+    #: the node of its active consumer went, and nobody was served since
+    has_lost_active: bool = to_blame(False)
     #: how many deliveries waited for their acknowledgement when it was purged: a broker may have deleted these as well
     held_when_purged: int = to_blame(0)
     #: messages settled or dropped of late, newest last, kept only to word failures

@@ -1,8 +1,8 @@
 """Messages of which it is not known whether they survived: the broker went down before anybody was told.
 
 Such a message may be there, or may not (`Message.may_be_absent`), each for itself: it may be handed out, and nobody is
-owed it. Whoever sees it proves that it is there; what is handed out from behind it, and a number that leaves no room for
-it, prove that it is not.
+owed it. Whoever sees it proves that it is there; what is handed out from behind it, and a number that leaves no room
+for it, prove that it is not.
 
 Requirements:
 
@@ -88,15 +88,24 @@ def shown_by(queue: Queue, message: Message) -> Iterator[str]:
         yield FIRST
     if queue.messages and queue.messages[0].survived_by:
         yield ORDER
+    if message.deadline is not None:
+        yield AGE
     if message.delivery_count:
         yield COUNTS
     if message.deaths:
         yield LETTERS
 
 
+def survivor_requirement(queue: Queue) -> str:
+    """The requirement by which a queue is there that was there before."""
+    if queue.auto_delete:
+        return WITHOUT_CONSUMERS
+    return EXPIRES if "x-expires" in queue.arguments else DURABLE
+
+
 def flag_requirement(message: Message) -> str:
     """The requirement that a wrong flag of such a message breaks."""
-    return message.survived_by if message.survived_by in (HELD, GIVEN_BACK) else FIRST
+    return message.survived_by if message.survived_by in (HELD, GIVEN_BACK, SETTLED) else FIRST
 
 
 def absent_at_most(broker: BrokerState, queue: Queue) -> int:
@@ -141,4 +150,6 @@ def note_doubts(broker: BrokerState) -> None:
 
 def may_hand_out(broker: BrokerState) -> bool:
     """May some consumer be handed a message that is not certain to be there?"""
-    return broker.has_absent and any(queue.consumers and absent_at_most(broker, queue) for queue in broker.queues.values())
+    if not broker.has_absent:
+        return False
+    return any(queue.consumers and absent_at_most(broker, queue) for queue in broker.queues.values())

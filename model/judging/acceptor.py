@@ -19,10 +19,12 @@ from dataclasses import replace
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.internal_events import lane_of
 from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.broker.nodes import is_mute
 from amqpspec.model.judging.certain_debts import is_certainly_owed
 from amqpspec.model.judging.defects_followed import NO_DEFECTS, DefectsFollowed
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
+from amqpspec.model.judging.failing_nodes import at_nodes, go_on_for, stall
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
 from amqpspec.model.judging.fit import Flawed, fit, least_flawed
 from amqpspec.model.judging.going_on_open import go_on_open
@@ -58,6 +60,7 @@ from amqpspec.model.protocol.methods import OCTETS_BEHIND, ClockWait, Fault, Met
 from amqpspec.model.rules.connection.blocking import blocked_by_others
 from amqpspec.model.rules.extensions.message_expiry import messages_are_at_rest
 from amqpspec.model.rules.extensions.queue_expiry import uses_are_over
+from amqpspec.model.rules.operator.nodes import is_of_nodes
 
 #: Most explanations kept alive.
 DEFAULT_BOUND = 256
@@ -109,6 +112,10 @@ class Acceptor:
         if isinstance(event, Fault):
             self._go_through(event)
             return
+        if is_mute(self.broker.failed, event.connection):
+            for explanation in self.explanations:
+                explanation.stalled.append(event)
+            return
         only = self.explanations[0]
         if len(self.explanations) == 1 and not only.pending and not self.overlapping and only.takes_at_once(event):
             self.explanations += process_in(only, event, self._defects)
@@ -140,6 +147,9 @@ class Acceptor:
         """The broker goes down, comes back, or a network fails (`model.judging.restarts`)."""
         for explanation in self.explanations:
             explanation.time_passes(fault.time)
+        if is_of_nodes(fault):
+            at_nodes(self.explanations, fault)
+            return
         if fault.name != COMES_BACK:
             gone_down(self.explanations, fault)
             return
@@ -169,6 +179,14 @@ class Acceptor:
             self.finished = True
             return
         self._time = max(self._time, event.time)
+        is_stalled = is_mute(self.broker.failed, event.connection)
+        if is_stalled:
+            go_on_for(self.explanations, event)
+        self._received(event)
+        if is_stalled:
+            stall(self.explanations, event)
+
+    def _received(self, event: TraceEvent) -> None:
         if event.name == "queue.declare-ok":
             self._note_untold(event)
         if OCTETS_BEHIND in event.arguments and (wrong := malformed(event)) is not None:

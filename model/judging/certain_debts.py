@@ -13,6 +13,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.internal_events import Input, PossibleEvent, lane_of
+from amqpspec.model.broker.nodes import is_mute
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.protocol.methods import SYNCHRONOUS_METHODS, Method
 
@@ -43,7 +44,11 @@ def _ends_nothing(event: Input) -> bool:
 
 def _owes_already(broker: Broker) -> bool:
     """The end of a channel whose commit fails may be put off by what is under way (TX-010)."""
-    return any((channel := broker.channels.get(key)) is None or channel.transaction is None for key in broker.debtors)
+    return any(
+        (channel := broker.channels.get(key)) is None or channel.transaction is None
+        for key in broker.debtors
+        if not is_mute(broker.failed, key[0])
+    )
 
 
 def _is_answered(broker: Broker, event: Input) -> bool:

@@ -1,8 +1,8 @@
 """A broker that goes down: what was sent before may have been processed, or not.
 
 Until it is up again it owes nothing, and whatever it owed may come yet. Then each thing that was under way has happened
-or not: a publish and an acknowledgement for themselves, as doubts of one message (`model.broker.survival`); what else was
-sent by points, each an explanation of its own.
+or not: a publish and an acknowledgement for themselves, as doubts of one message (`model.broker.survival`); what else
+was sent by points, each an explanation of its own.
 """
 
 from __future__ import annotations

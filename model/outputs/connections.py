@@ -49,6 +49,7 @@ from amqpspec.model.rules.connection.blocking import requirement_of
 from amqpspec.model.rules.connection.ending import abandon_connection, end_channels, end_connection
 from amqpspec.model.rules.connection.handshake import let_in
 from amqpspec.model.rules.operator.faults import FORCED, STOPPED
+from amqpspec.model.rules.operator.nodes import end_with_node, may_end_with_node
 
 #: Seconds by which clocks may differ, of the two sides and of those who look at them.
 CLOCK_TOLERANCE = 0.05
@@ -66,6 +67,8 @@ def observe_on_connection(broker: Broker, event: TraceEvent) -> Mismatches:
         let_in(broker, connection)
     if broker.down_by and (known := _observe_going_down(broker, connection, event)) is not None:
         return known
+    if may_end_with_node(broker, connection) and _observe_end_with_node(broker, connection, event):
+        return NONE
     if isinstance(event, SocketEvent):
         return _observe_end(broker, connection, event)
     for owed in connection.owed:
@@ -118,6 +121,19 @@ def _observe_going_down(broker: Broker, connection: Connection, event: TraceEven
     broker.debtors.pop((connection.name, 0), None)
     broker.fired("CONN-023")
     return NONE
+
+
+def _observe_end_with_node(broker: Broker, connection: Connection, event: TraceEvent) -> bool:
+    """Its node goes down, or was away: the connection ends, perhaps with code 320 before. Is that what came?"""
+    if isinstance(event, SocketEvent):
+        end_with_node(broker, connection)
+        return True
+    if event.name != "connection.close" or event.arguments.get("reply_code") != FORCED:
+        return False
+    if connection.state is ConnectionState.OPEN:
+        end_with_node(broker, connection)
+        connection.state = ConnectionState.CLOSING
+    return True
 
 
 def _may_end_for_a_channel(broker: Broker, connection: Connection) -> bool:

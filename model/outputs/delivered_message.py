@@ -47,7 +47,7 @@ from amqpspec.model.broker.message_order import (
 )
 from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
-from amqpspec.model.broker.survival import ORDER, none_is_there
+from amqpspec.model.broker.survival import AGE, LETTERS, ORDER, SETTLED, none_is_there
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.basic.requeue import place_requirement
@@ -142,6 +142,9 @@ def _stray_letter(broker: Broker, queue: Queue, body: bytes) -> str:
     for message in reversed(queue.gone):
         if message.content.body == body and message.reason == CYCLES:
             return CYCLES
+    held = (entry.message for each in broker.channels.values() for entry in each.unacknowledged.values())
+    if any(message.survived_by and message.content.body == body for message in (*queue.gone, *held)):
+        return LETTERS
     return too_early(broker, body) or "DLX-005"
 
 
@@ -194,12 +197,14 @@ def _whereabouts(broker: Broker, queue: Queue, body: bytes, redelivered: bool) -
         return routed  # one more copy of a message that could come by several ways
     for message in reversed(queue.gone):
         if message.content.body == body:
-            return message.reason
+            return _gone_after_restart(message) if message.survived_by else message.reason
     for channel in broker.channels.values():
         for tag, entry in channel.unacknowledged.items():
             if entry.queue is queue and entry.message.content.body == body:
                 if channel.transaction is not None and (why := channel.transaction.holds(tag)):
                     return why
+                if entry.message.survived_by:
+                    return SETTLED
                 cancelled = entry.consumer is not None and entry.consumer.tag not in channel.consumers
                 return "CANCEL-016" if cancelled else "ACK-001"
     for other in broker.queues.values():
@@ -207,6 +212,11 @@ def _whereabouts(broker: Broker, queue: Queue, body: bytes, redelivered: bool) -
             if message.content.body == body:
                 return message.reason
     return routed or "PUBLISH-016"
+
+
+def _gone_after_restart(message: Message) -> str:
+    """It has left its queue, where it was after a restart."""
+    return AGE if message.reason.startswith("TTL") else SETTLED
 
 
 def routed_by(broker: Broker, body: bytes) -> str | None:

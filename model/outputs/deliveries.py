@@ -62,6 +62,7 @@ from amqpspec.model.broker.delivery_timeouts import begin_delivery, spare
 from amqpspec.model.broker.limits import note_delivery, nothing_was_got
 from amqpspec.model.broker.limits_shown import broken_by_delivery, shown_by_delivery
 from amqpspec.model.broker.message_order import priority_requirement, shows_priority
+from amqpspec.model.broker.nodes_shown import shown_by_delivery as shown_by_nodes
 from amqpspec.model.broker.openness import message_of
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import UNKNOWN_TAG, Consumer, Message, Queue
@@ -174,6 +175,7 @@ def _take_from_open(
     broker: Broker, channel: Channel, queue: Queue, method: Method, consumer: Consumer | None, no_ack: bool
 ) -> None:
     message = message_of(method, queue)
+    broker.fired(*shown_by_nodes(broker, channel, queue, message, consumer))
     tag = channel.next_tag
     channel.next_tag = tag + 1
     if no_ack:
@@ -215,9 +217,9 @@ def _hand_over(
         fired.append("REPLY-001")
     if channel.direct_replies > (1 if queue.reply_address else 0):  # one before this took a tag of the same series
         fired.append("REPLY-006")
+    fired.extend(shown_by_nodes(broker, channel, queue, message, consumer))
     if message.survived_by:
         fired.extend(shown_by_survivor(queue, message))
-        message.survived_by = ""
     if shows_what_is_kept(message):
         fired.append("PUBLISH-016")
     if queue.messages and not message.redelivered:

@@ -36,7 +36,7 @@ REQUIREMENTS: Mapping[str, Difference] = MappingProxyType(
         "CONSUME-016": _defect("guide: consumer-prefetch, a limit for each new consumer on the channel"),
         "DLX-002": _defect("guide: dlx 3.13 (ordered by recency); right from 3.13.0 on"),
         "DLX-009": _defect("release notes of 4.2.1 and 4.3.0 (now happens in the correct order)"),
-        "DURABLE-001": _defect("0-9-1 exchange.declare, durable: transient exchanges are purged when a server restarts"),
+        "DURABLE-001": _defect("0-9-1 exchange.declare, durable: transient exchanges are purged by a restart"),
         "DURABLE-014": _free("no text says what a pause does", allowed_by="what is owed may be late"),
         "DURABLE-015": _free("no text says whether a stop is an end of consumers", allowed_by="the queue may be there"),
         "DURABLE-020": _defect("0-9-1 basic.deliver, redelivered"),

@@ -8,6 +8,7 @@ start-timeout = 30
 [operator]                                           # commands for what only the operator can do
 add-user = ["./ctl", "add-user", "{user}", "{password}"]
 delete-user = ["./ctl", "delete-user", "{user}"]
+kill = ["./ctl", "kill", "{pid}"]                    # and for what happens to it (docs/faults.md)
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def read_broker_file(path: Path) -> BrokerFile:
 def _read(path: Path, table: dict[str, Any]) -> BrokerFile:
     """Raises `ValueError`: what is wrong with it."""
     if "restart" in table:
-        raise ValueError("restart belongs into [operator]")
+        raise ValueError("restart belongs under [operator]")
     if unknown := sorted(set(table) - set(_KEYS)):
         raise ValueError(f"has {unknown[0]!r}, which is none of {', '.join(_KEYS)}")
     address = table.get("address")

@@ -22,8 +22,9 @@ from amqpspec.targets.brokers import docker_engine
 from amqpspec.targets.brokers.cluster_faults import ClusterFaults, await_whole
 from amqpspec.targets.brokers.cluster_node import ClusterNode, name_of
 from amqpspec.targets.brokers.cluster_operator import ClusterOperator
-from amqpspec.targets.brokers.docker_engine import ENGINE_ERRORS, LABEL, one_line
+from amqpspec.targets.brokers.docker_engine import ENGINE_ERRORS, one_line
 from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.brokers.owner import labels
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from amqpspec.targets.errors import TargetError
 
@@ -86,6 +87,7 @@ class ClusterBroker:
     def __enter__(self) -> Self:
         self._client = docker_engine.connect_to_engine()
         try:
+            docker_engine.remove_orphans(self._client)
             docker_engine.provide_image(self._client, self.image)
             self._create(self._client)
             self._start()
@@ -103,7 +105,7 @@ class ClusterBroker:
     def _create(self, client: docker.DockerClient) -> None:
         # nothing is published from a network that is internal: ports are the clients' business
         for kind, is_internal in (("nodes", True), ("clients", False)):
-            network = client.networks.create(f"{self.name}-{kind}", internal=is_internal, labels={LABEL: "1"})
+            network = client.networks.create(f"{self.name}-{kind}", internal=is_internal, labels=labels())
             self._networks.append(network)
         nodes, clients = self._networks
         for number in range(1, SIZE + 1):

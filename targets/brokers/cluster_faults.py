@@ -15,8 +15,18 @@ from amqpspec.targets.errors import OperatorError, OperatorMissing, TargetError
 
 _LULL = 0.1  # seconds between two questions to a node
 
-#: The names of the other nodes that a node is connected to.
-_SEEN = "lists:sort(nodes())."
+#: The names of the other nodes that a node is connected to, once it has heard of all that was to be heard of them;
+#: and whether it serves: up to 4.2 one that was cut off stops by itself (rabbit_node_monitor: pause_minority), and
+#: starts again when it is not.
+_SEEN = """
+    [rpc:call(Other, erlang, node, [], 5000) || Other <- nodes()],
+    catch rabbit_node_monitor:partitions(),
+    case rabbit:is_running() andalso whereis(rabbit_outside_app_process) =:= undefined of
+        true -> lists:sort(nodes());
+        false -> [does_not_serve]
+    end.
+"""
+_NODES = "lists:sort(nodes())."
 
 #: Moves a quorum queue's leader, which some versions offer in a module of their own. It is done when the node that was
 #: asked says so: the function waits.
@@ -51,7 +61,7 @@ class ClusterFaults:
             "broker.stop": self._stop,
             "broker.kill": self._kill,
             "broker.pause": lambda nodes: _each(nodes, ClusterNode.pause),
-            "broker.resume": lambda nodes: _each(nodes, ClusterNode.resume),
+            "broker.resume": self._resume,
             "broker.restart": self._restart,
             "network.cut": lambda nodes: _each(nodes, ClusterNode.cut),
             "network.heal": self._heal,
@@ -90,7 +100,7 @@ class ClusterFaults:
         with self._lock:
             try:
                 _each(self._nodes, ClusterNode.resume)
-                _each(self._nodes, ClusterNode.heal)
+                self._heal(self._nodes)
                 self._start([node for node in self._nodes if not node.is_up])
                 await_whole(self._nodes, time.monotonic() + self._timeout)
             except ENGINE_ERRORS as error:
@@ -130,7 +140,20 @@ class ClusterFaults:
         _each(up, lambda node: node.await_ready(self._timeout))
         self._await_connected()
 
+    def _resume(self, nodes: Sequence[ClusterNode]) -> None:
+        _each(nodes, ClusterNode.resume)
+        self._await_connected()
+        _each([node for node in nodes if node.is_up], lambda node: node.await_ready(self._timeout))
+
     def _heal(self, nodes: Sequence[ClusterNode]) -> None:
+        """Not before all have noticed that they were cut off: else some of them would notice it afterwards."""
+        cut = [node for node in nodes if node.is_cut]
+        until = time.monotonic() + self._timeout
+        for node in self._nodes:
+            if not node.is_up or node.is_paused:
+                continue
+            lost = {name_of(each.number) for each in (self._nodes if node.is_cut else cut) if each is not node}
+            _await(lambda node=node: node.evaluate(_NODES), lambda seen, lost=lost: not lost & _names(seen), until)  # type: ignore[misc]
         _each(nodes, ClusterNode.heal)
         self._await_connected()
         # those that paused themselves while they were cut off serve again

@@ -20,8 +20,9 @@ from docker.models.networks import Network
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers import docker_engine
 from amqpspec.targets.brokers.container_log import ContainerLog
-from amqpspec.targets.brokers.docker_engine import AMQP_PORT, ENGINE_ERRORS, ENVIRONMENT, LABEL
+from amqpspec.targets.brokers.docker_engine import AMQP_PORT, ENGINE_ERRORS, ENVIRONMENT
 from amqpspec.targets.brokers.erlang_shell import ErlangShell
+from amqpspec.targets.brokers.owner import labels
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from amqpspec.targets.errors import OperatorError
 
@@ -78,7 +79,7 @@ class ClusterNode:
         container = client.containers.create(
             image,
             name=f"{cluster}-{host_of(number)}",
-            labels={LABEL: "1"},
+            labels=labels(),
             ports={AMQP_PORT: ("127.0.0.1", None)},
             environment={**ENVIRONMENT, "RABBITMQ_NODENAME": name_of(number), _ERLANG_ARGUMENTS: arguments},
             extra_hosts={host_of(number): "127.0.0.1"},

@@ -15,10 +15,11 @@ from docker.models.containers import Container
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers import docker_engine
 from amqpspec.targets.brokers.container_log import ContainerLog
-from amqpspec.targets.brokers.docker_engine import AMQP_PORT, ENGINE_ERRORS, ENVIRONMENT, LABEL, CommandFailed, one_line
+from amqpspec.targets.brokers.docker_engine import AMQP_PORT, ENGINE_ERRORS, ENVIRONMENT, CommandFailed, one_line
 from amqpspec.targets.brokers.erlang_shell import ErlangShell
 from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.brokers.owner import labels
 from amqpspec.targets.brokers.rabbitmqctl_operator import operator_by
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from amqpspec.targets.brokers.single_node import BROKER_FAULTS, SingleNode
@@ -71,6 +72,7 @@ class DockerBroker:
     def __enter__(self) -> Self:
         self._client = docker_engine.connect_to_engine()
         try:
+            docker_engine.remove_orphans(self._client)
             docker_engine.provide_image(self._client, self.image)
             self._container = self._create(self._client)
             docker_engine.configure(self._container, self.image, self._configuration)
@@ -191,7 +193,7 @@ class DockerBroker:
         return client.containers.create(
             self.image,
             name=self.container_name,
-            labels={LABEL: "1"},
+            labels=labels(),
             ports={AMQP_PORT: ("127.0.0.1", None)},
             environment=ENVIRONMENT if self._keeps_data else {**ENVIRONMENT, "RABBITMQ_MNESIA_BASE": _MEMORY},
             tmpfs={} if self._keeps_data else {_MEMORY: ""},

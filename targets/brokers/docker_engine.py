@@ -11,19 +11,19 @@ import socket
 import tarfile
 import time
 from collections.abc import Mapping
+from functools import partial
 
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
+from docker.models.networks import Network
 
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.container_log import ContainerLog
 from amqpspec.targets.brokers.images import BUILD_COMMAND, IMAGES, LOCAL_PREFIX
+from amqpspec.targets.brokers.owner import OWNER, is_gone
 from amqpspec.targets.brokers.readiness import BrokerUnavailable, wait_until_open, wait_until_ready
 from amqpspec.targets.errors import TargetError
-
-LABEL = "amqpspec"
-"""Every container and network of ours carries the label `amqpspec=1`: what a killed run left behind can be found."""
 
 AMQP_PORT = "5672/tcp"
 _CONFIGURATION_DIRECTORY = "/etc/rabbitmq"
@@ -117,6 +117,28 @@ def connect_to_engine() -> docker.DockerClient:
         client.close()
         raise _engine_unreachable(error) from error
     return client
+
+
+def remove_orphans(client: docker.DockerClient) -> None:
+    """Take away what runs have left that were killed: containers, and then networks."""
+    for things in (partial(client.containers.list, all=True), client.networks.list):
+        with contextlib.suppress(*ENGINE_ERRORS):
+            for each in things(filters={"label": OWNER}):
+                if is_gone(_labels_of(each).get(OWNER, "")):
+                    _remove_orphan(each)
+
+
+def _labels_of(thing: Container | Network) -> dict[str, str]:
+    found = thing.labels if isinstance(thing, Container) else thing.attrs.get("Labels")
+    return found or {}
+
+
+def _remove_orphan(thing: Container | Network) -> None:
+    with contextlib.suppress(*ENGINE_ERRORS):  # another run may do the same
+        if isinstance(thing, Container):
+            thing.remove(force=True, v=True)
+        else:
+            thing.remove()
 
 
 def _engine_unreachable(error: Exception) -> BrokerUnavailable:

@@ -38,6 +38,8 @@ _STOP_TIMEOUT = 10.0  # seconds from the polite signal to the other
 _LAST_WORDS = 2.0  # seconds in which a broker ends that has hung up on a client, and says why
 _OPERATOR_TIMEOUT = 60.0  # seconds for one call of rabbitmqctl
 _BETWEEN_LOOKS = 0.02  # seconds
+_GUARD = 'read -r _; kill -s KILL -- "-$1" 2>/dev/null; rm -rf -- "$2"'
+"""Ends the broker, whose group and directory are given, when this process was killed: then its input ends."""
 
 
 def _on_loopback(port: int) -> Address:
@@ -72,6 +74,7 @@ class ProcessBroker:
         self._start_timeout = start_timeout
         self._environment: dict[str, str] = {}
         self._command: list[str] = []
+        self._guard: subprocess.Popen[bytes] | None = None
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
         self._directory: tempfile.TemporaryDirectory[str] | None = None
@@ -189,6 +192,7 @@ class ProcessBroker:
             if time.monotonic() > until:
                 raise BrokerUnavailable(f"{self.path}: {kind.name} has not ended it within {patience:g} s")
             threading.Event().wait(_BETWEEN_LOOKS)
+        self._end_guard()
         self._close_output(process)
         self._process = None
 
@@ -226,6 +230,22 @@ class ProcessBroker:
         return self._begin()
 
     def _begin(self) -> subprocess.Popen[str]:
+        process = self._started()
+        self._end_guard()
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, "guard", str(process.pid), self._environment["AMQPSPEC_DIRECTORY"]],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+        return process
+
+    def _end_guard(self) -> None:
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            guard.kill()
+            guard.communicate()
+
+    def _started(self) -> subprocess.Popen[str]:
         try:
             return subprocess.Popen(
                 self._command,
@@ -272,6 +292,7 @@ class ProcessBroker:
 
     def _end(self) -> None:
         process, self._process, self._address = self._process, None, None
+        self._end_guard()
         if process is not None:
             _end_group(process)
             self._close_output(process)

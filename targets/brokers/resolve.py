@@ -224,8 +224,9 @@ def _broker(
             in_house: AbstractContextManager[RunningBroker] = entry_point.load()()
             return in_house
     raise TargetSyntaxError(
-        f"{without_login(target)!r} is no target: give amqp://user:password@host:port/vhost, embedded, embedded:FAULT,"
-        f" docker:IMAGE, cluster:IMAGE, process:PATH, FILE.toml, or the name of an entry point in the group {ENTRY_POINT_GROUP}"
+        f"{without_login(target)!r} is no target: give amqp://user:password@host:port/vhost, embedded,"
+        f" embedded:FAULT, docker:IMAGE, cluster:IMAGE, process:PATH, FILE.toml, or the name of an entry point in the"
+        f" group {ENTRY_POINT_GROUP}"
     )
 
 

@@ -130,6 +130,15 @@ def restart(broker: Broker, action: OperatorAction) -> None:
     note_doubts(broker)
 
 
+def keep_messages(broker: Broker, queue: Queue, *, is_killed: bool) -> None:
+    """Of one queue alone, whose node of a cluster is up again."""
+    held = {*_held(broker, queue), *_coming_back(broker)}
+    _keep_messages(broker, queue, _Life(is_killed, _certain(broker, is_killed=is_killed), held))
+    _leave_open(broker, queue)
+    broker.refresh(queue)
+    note_doubts(broker)
+
+
 @dataclass(frozen=True, slots=True)
 class _Life:
     """How the life before ended: the messages that must not be lost, and those that clients held."""
@@ -155,6 +164,7 @@ def _note_unfinished(broker: Broker, channel: Channel) -> None:
     """What the client had not completed is nothing, and is to blame if it turns up."""
     if channel.assembly is not None:
         broker.fired(HALF_CONTENT)
+        broker.bookkeeping.published.append((b"".join(channel.assembly.pieces), HALF_CONTENT))
     transaction = channel.transaction
     if transaction is not None and (transaction.publications or transaction.rulings):
         broker.fired(COMMITTED)
@@ -190,6 +200,8 @@ def _forget_clients(broker: Broker) -> None:
     broker.known_before_deletion.clear()
     broker.settings.clear()
     broker.alarm = False
+    broker.failed.clear()
+    broker.shaken = frozenset()
 
 
 def _survives(queue: Queue) -> bool:
@@ -228,11 +240,13 @@ def _keep_messages(broker: Broker, queue: Queue, life: _Life) -> None:
     for message in queue.gone:
         message.reason = SETTLED
     for message in list(queue.messages):
-        if queue.type is QueueType.CLASSIC and not is_persistent(message):
+        if _is_kept(queue, message):
+            _keep(queue, message, life)
+        elif broker.dialect.extensions:
             broker.fired(DURABLE)
             _lose(broker, queue, message)
         else:
-            _keep(queue, message, life)
+            message.may_be_absent = True  # the text promises nothing of it
     queue.reason = QUORUM if queue.type is QueueType.QUORUM else DURABLE
     broker.prove_all(queue)
     if queue.type is QueueType.QUORUM:
@@ -263,7 +277,7 @@ def _requirement(queue: Queue, message: Message, life: _Life) -> str:
     if message.reason == SETTLED:
         return SETTLED
     if message.redelivered:
-        return HELD if message in life.held or message.reason in _BY_END else GIVEN_BACK
+        return HELD if message.reason in _BY_END else GIVEN_BACK
     if message.stored_by == COMMITTED or (message.stored_by and life.is_killed):
         return message.stored_by
     return QUORUM if queue.type is QueueType.QUORUM else DURABLE
@@ -282,15 +296,16 @@ def _take_back_settled(queue: Queue) -> None:
     """That they were settled need not have been noted (rabbit_classic_queue_index_v2: acks are flushed in time)."""
     present = set(queue.messages)
     for message in [*queue.gone]:
-        if message not in present and is_persistent(message) and not message.refused_by:
+        if message not in present and _is_kept(queue, message) and not message.refused_by:
             message.redelivered = message.may_be_absent = True
             message.reason = SETTLED
             put_back_in_place(queue, message)
             queue.gone.remove(message)
 
 
-def is_persistent(message: Message) -> bool:
-    return message.content.properties.get("delivery_mode") == _PERSISTENT
+def _is_kept(queue: Queue, message: Message) -> bool:
+    """Does its queue keep such a message on a disk?"""
+    return queue.type is not QueueType.CLASSIC or message.content.properties.get("delivery_mode") == _PERSISTENT
 
 
 def _leave_open(broker: Broker, queue: Queue) -> None:
@@ -315,7 +330,7 @@ def _leave_open(broker: Broker, queue: Queue) -> None:
 def _decide(broker: Broker) -> None:
     """A broker that judges no other one keeps all that it may, and delivers nothing again that was settled."""
     for queue in broker.queues.values():
-        for message in [each for each in queue.messages if each.reason == SETTLED]:
+        for message in [each for each in queue.messages if each.reason == SETTLED or not _is_kept(queue, each)]:
             _lose(broker, queue, message)
         for message in queue.messages:
             message.redelivered |= message.may_be_flagged

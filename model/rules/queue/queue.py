@@ -95,8 +95,9 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
+from amqpspec.model.broker.nodes import node_of
 from amqpspec.model.broker.queues import ANY_NUMBER, Queue
-from amqpspec.model.broker.survival import DURABLE
+from amqpspec.model.broker.survival import EXCLUSIVE, survivor_requirement
 from amqpspec.model.broker.time_to_live import missed
 from amqpspec.model.broker.timed_out_consumers import lingering
 from amqpspec.model.promises.queue_types import QueueType
@@ -106,6 +107,7 @@ from amqpspec.model.protocol.patterns import UNKNOWN_NAME, Generated, between
 from amqpspec.model.rules.common.answer import answer
 from amqpspec.model.rules.common.lookup import (
     check_owner,
+    check_up,
     find_queue,
     queue_text,
     shortcut,
@@ -147,6 +149,7 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
     check_configure(broker, channel, wanted.name, "queue")
     queue = broker.queues.get(wanted.name)
     if queue is not None:
+        check_up(queue)
         check_equivalence(broker, channel, queue, wanted)
         requirement = _shown_by_redeclare(broker, queue, wanted, bool(arguments.get("durable")))
     else:
@@ -182,6 +185,7 @@ def _wanted(channel: Channel, name: str, arguments: Table) -> Queue:
         # QUEUE-009: an exclusive queue is never durable
         durable=bool(arguments.get("durable")) and not exclusive,
         owner=channel.connection if exclusive else None,
+        node=node_of(channel.connection),
         auto_delete=bool(arguments.get("auto_delete")),
         arguments=table,
     )
@@ -216,6 +220,7 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, method: Method
         requirement = broker.bookkeeping.ended_queues.get(name, "QUEUE-003") if name else "CHAN-017"
         raise ProtocolError(requirement, 404, f"no {queue_text(broker, channel, name)}")
     check_owner(broker, channel, queue)
+    check_up(queue)
     channel.last_queue = queue.name
     differs = False
     if not method.arguments.keys().isdisjoint(("durable", "exclusive", "auto_delete", "arguments")):
@@ -225,7 +230,7 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, method: Method
         )  # fmt: skip
     requirement = "QUEUE-004" if differs else "QUEUE-001"
     if queue.survived:
-        queue.survived, requirement = False, DURABLE
+        requirement = survivor_requirement(queue)
     _answer_declare(broker, channel, method, queue, requirement, False)
 
 
@@ -261,7 +266,9 @@ def _answer_declare(
         # that there is an answer at all is what shows it
         requirements.append("QUEUE-001")
         blame["queue"] = "QUEUE-001"
-    if queue.type is QueueType.QUORUM:
+    if queue.survived:
+        blame["consumer_count"], queue.survived = EXCLUSIVE, False
+    elif queue.type is QueueType.QUORUM:
         blame["consumer_count"] = "QUEUE-026" if present == len(queue.consumers) else "TIMEOUT-014"
         if present or broker.holders(queue):
             requirements.append("QUEUE-026")

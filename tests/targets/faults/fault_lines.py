@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.targets.faults.confirm_lines import CONFIRM_LINES
 from tests.targets.faults.overflow_lines import OVERFLOW_LINES
+from tests.targets.faults.restart_lines import RESTART_LINES
 
 LINES: dict[str, str] = {
     # ------------------------------------------------------------------------------- what is looked at
@@ -1002,4 +1003,5 @@ LINES: dict[str, str] = {
     """,
     **OVERFLOW_LINES,
     **CONFIRM_LINES,
+    **RESTART_LINES,
 }
