@@ -445,11 +445,12 @@ class Ledger:
         for number, outcome in enumerate(published.outcome):
             if outcome != Outcome.CONFIRMED:
                 continue
-            if copies.deliveries[number] if is_stream else copies.fate[number] == Fate.SETTLED:
+            told, until = published.told[number], self.emptied[queue]
+            # a stream was read from its beginning then, whoever had read it before
+            if copies.time[number] >= until if is_stream else copies.fate[number] == Fate.SETTLED:
                 continue
-            told = published.told[number]
-            if max(told, copies.time[number]) > self.emptied[queue]:
-                continue  # it may have come back, or have come, since
+            if told > until or (copies.time[number] > until and not is_stream):
+                continue  # it may have come, or have come back, since
             died = self.windows.came_back_after(published.sent[number])
             why = ""
             if published.is_transient and type == QueueType.CLASSIC.value and died:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from zlib import crc32
 
-from amqpspec.conformance.session.nodes import AT, node_of
+from amqpspec.conformance.session.nodes import node_of
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.soak.client import Client, State
 from amqpspec.conformance.soak.consumer import Consumer
@@ -221,7 +221,7 @@ class Mill:
         injector = self.target.faults
         address = injector.address_of(node) if injector is not None else self.target.address
         several = len(self.disturber.nodes) > 1
-        client.connection = f"{client.name}{AT}{node}" if several else client.name
+        client.connection = f"{client.name}@{node}" if several else client.name
         try:
             if self._goes_through_network(client.connection) and self._network is not None:
                 address = replace(address, way=self._network.way_to(client.connection, address))

@@ -119,7 +119,8 @@ def restart(broker: Broker, action: OperatorAction) -> None:
     for queue in broker.queues.values():
         queue.survived = True
         _keep_messages(broker, queue, life)
-        _leave_open(broker, queue)
+        if not broker.is_punctual:  # who serves decides it
+            _leave_open(broker, queue)
         broker.refresh(queue)
     if broker.users or broker.policies:
         broker.fired(SET_UP)

@@ -319,6 +319,16 @@ def test_what_a_stream_leaves_out_is_lost(stream: Account) -> None:
     assert stream.wrong() == [What.GAP, What.LOST]
 
 
+def test_what_was_read_once_is_lost_where_it_is_not_there_at_the_end(stream: Account) -> None:
+    stream.deliver("c", 1, "p", 0, queue="stream", x_stream_offset=0)
+    stream.publish("end-of-d", 0, queue="stream")
+    stream.consumer("d", "stream")
+    stream.deliver("d", 1, "p", 1, queue="stream", x_stream_offset=1)
+    stream.deliver("d", 2, "p", 2, queue="stream", x_stream_offset=2)
+    stream.deliver("d", 3, "end-of-d", 0, queue="stream", x_stream_offset=3)
+    assert stream.wrong() == [What.LOST]
+
+
 def test_one_message_is_in_a_stream_once(stream: Account) -> None:
     stream.deliver("c", 1, "p", 0, queue="stream", x_stream_offset=0)
     stream.deliver("c", 2, "p", 0, queue="stream", x_stream_offset=1)

@@ -41,6 +41,19 @@ _OF_CLIENTS = {
     "persistent-not-confirmed": "CONFIRM-003",
     "stream-message-read-once": "CONFIRM-010",
 }
+#: Of restarts.
+_OF_RESTARTS = {
+    "stop-forgets-message": "DURABLE-004",
+    "stop-forgets-quorum-message": "DURABLE-004",
+    "confirms-before-disk": "DURABLE-004",
+    "restart-forgets-redelivered": "ACK-015",
+    "restart-counts-anew": "QUORUM-001",
+    "restart-doubles-message": "ACK-015",
+    "restart-turns-around": "PUBLISH-015",
+    "restart-shifts-stream": "DURABLE-004",
+    "restart-keeps-transient": "DURABLE-001",
+    "restart-loses-bindings": "PUBLISH-007",
+}
 _QUICK = ("redelivered-never-set", "message-lost-on-channel-close", "confirm-twice", "prefetch-off-by-one")
 
 
@@ -51,3 +64,13 @@ def test_a_planted_defect_is_found(name: str, tmp_path: Path) -> None:
     with EmbeddedBroker(fault=name) as broker:
         result = soak_of(broker, tmp_path, 2.0 if name in _QUICK else 5.0, Kind.CLIENT)
     assert _OF_CLIENTS[name] in identifiers(result)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.quick if name == "confirms-before-disk" else ()) for name in _OF_RESTARTS],
+)
+def test_a_planted_defect_of_restarts_is_found(name: str, tmp_path: Path) -> None:
+    with EmbeddedBroker(fault=name) as broker:
+        result = soak_of(broker, tmp_path, 5.0, Kind.STOP, Kind.KILL)
+    assert _OF_RESTARTS[name] in identifiers(result)
