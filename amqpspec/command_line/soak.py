@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -26,6 +27,7 @@ from amqpspec.conformance.soak.schedule import offered
 from amqpspec.conformance.soak.soak import soak
 from amqpspec.conformance.soak.soak_trace import NAME
 from amqpspec.conformance.verdicts.gate import Gate
+from amqpspec.conformance.version import tool_version
 from amqpspec.reports.soak_report import soak_html, terminal_lines
 from amqpspec.reports.text import visible
 
@@ -49,7 +51,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
                 _say_what(asked, started.target, console)
             with undisturbed(), _progress(console, options.quiet) as tell:
                 # a signal ends the soak in order, and is raised at the end of this block
-                result = soak(started.target, asked, tell, times_interrupted)
+                found = soak(started.target, asked, tell, times_interrupted)
+                result = replace(found, tool_version=tool_version())
                 _write(result, html, report)
                 _tell(result, options, console)
     return _exit_code(result, options.gate)

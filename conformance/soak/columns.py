@@ -86,8 +86,9 @@ class Copies:
         self.line = array("q")
         #: the number of the channel that has it, or has settled it
         self.channel = array("i")
-        #: of a stream: its offset, -1 where nobody has read it
+        #: of a stream: its offset, -1 where nobody has read it, and when it was read last
         self.offset = array("q")
+        self.read = array("d")
 
     def reach(self, number: int) -> None:
         """Make room for that message."""
@@ -99,6 +100,7 @@ class Copies:
             self.line.extend([0] * missing)
             self.channel.extend([-1] * missing)
             self.offset.extend([-1] * missing)
+            self.read.extend([-1.0] * missing)
 
     def happened(self, number: int, fate: Fate, time: float, line: int, channel: int) -> None:
         self.fate[number] = fate

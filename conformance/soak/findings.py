@@ -28,7 +28,7 @@ class What(Enum):
     RETURNED = ("PUBLISH-007", "returned, though its queue is bound")
     REFUSED = ("CONFIRM-013", "nacked, and delivered all the same")
     OUTLIVED = ("DURABLE-001", "transient, and there after a restart")
-    COUNT = ("QUORUM-001", "its x-delivery-count went down")
+    COUNT = ("QUORUM-001", "its x-delivery-count did not go up as it should")
     GAP = ("STREAM-003", "a reader of a stream was not handed what lies before it")
     TWICE_IN_STREAM = ("PUBLISH-002", "is in its stream twice")
 

@@ -383,7 +383,10 @@ class Ledger:
             return
         key = (copies.queue, *identity)
         before = self._counts.get(key, 0)
-        if count < before:
+        ended = self._ended.get(copies.channel[identity.number])
+        # that a holder's channel was lost counts in any case
+        was_lost = ended is not None and not ended[1] and ended[2] == copies.line[identity.number]
+        if count < before + was_lost:
             lines = {"before": copies.line[identity.number], "delivered": self._line}
             self._add(What.COUNT, copies.queue, identity, lines)
         self._counts[key] = count
@@ -395,6 +398,7 @@ class Ledger:
         number, queue = identity.number, copies.queue
         counts = self.tally.of_type(self.topology.type_of(queue))
         counts.delivered += 1
+        copies.read[number] = self.time
         if copies.count(copies.deliveries, number) == 1 and copies.published.outcome[number] == Outcome.UNKNOWN:
             counts.unknown_delivered += 1
         offset = (properties.get("headers") or {}).get("x-stream-offset")
@@ -447,7 +451,7 @@ class Ledger:
                 continue
             told, until = published.told[number], self.emptied[queue]
             # a stream was read from its beginning then, whoever had read it before
-            if copies.time[number] >= until if is_stream else copies.fate[number] == Fate.SETTLED:
+            if copies.read[number] >= until if is_stream else copies.fate[number] == Fate.SETTLED:
                 continue
             if told > until or (copies.time[number] > until and not is_stream):
                 continue  # it may have come, or have come back, since

@@ -17,7 +17,6 @@ class SoakResult:
     `seconds`: how long the clients ran. `trace`: where it is, and `octets` how long it would be uncompressed.
     """
 
-    tool_version: str
     target: TargetDescription
     seed: int
     seconds: float
@@ -32,6 +31,7 @@ class SoakResult:
     #: seconds that were judged when the clients were done
     behind: float = 0.0
     phases: dict[str, float] | None = None
+    tool_version: str = ""
 
     @property
     def wrong(self) -> int:

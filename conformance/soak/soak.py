@@ -16,7 +16,6 @@ from amqpspec.conformance.soak.plan import plan_of
 from amqpspec.conformance.soak.result import SoakResult
 from amqpspec.conformance.soak.soak_trace import SoakTrace
 from amqpspec.conformance.traces.trace import read_trace
-from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.targets.errors import TargetError
 
@@ -77,7 +76,6 @@ def soak(
     begun = mill.phases.get("running", 0.0)
     ended = mill.phases.get("emptying the queues", trace.time)
     return SoakResult(
-        tool_version=tool_version(),
         target=target.description,
         seed=options.seed,
         seconds=max(ended - begun, 0.0),

@@ -10,7 +10,7 @@ from amqpspec.conformance.soak.schedule import NEEDS, Kind
 
 #: Seconds before a fault in which what was sent may not have been read, or not have reached a disk.
 BEFORE = 3.0
-#: Seconds after the end of a fault in which the nodes of a broker find out what happened meanwhile.
+#: Seconds after the end of a fault of one node in which the others find out what happened meanwhile.
 AFTER = 5.0
 
 _BEGINS = {NEEDS[kind][0]: kind for kind in Kind if NEEDS[kind]}
@@ -32,6 +32,11 @@ class Window:
     connection: str = ""
     end: float = inf
     number: int = 0
+
+    @property
+    def after(self) -> float:
+        """Seconds after its end in which things may be otherwise."""
+        return AFTER if self.node is not None else 0.0
 
     @property
     def name(self) -> str:
@@ -66,7 +71,7 @@ class Windows:
 
     def touch(self, begin: float, end: float) -> bool:
         """Was something wrong between these times, or shortly before or after?"""
-        return any(window.begin <= end + BEFORE and begin <= window.end + AFTER for window in reversed(self.all))
+        return any(window.begin <= end + BEFORE and begin <= window.end + window.after for window in reversed(self.all))
 
     def last_before(self, time: float) -> Window | None:
         """The last one that had begun by then."""

@@ -35,7 +35,7 @@ def result(*findings: Finding, seconds: int = 10, target: str = "rabbitmq-4.3", 
         connections=4,
     )
     description = TargetDescription("docker:image", "RabbitMQ", "4.3.6", target)
-    return SoakResult("1.0", description, 7, float(seconds), ("kill",), (), judgement, trace="t.jsonl.gz", **named)
+    return SoakResult(description, 7, float(seconds), ("kill",), (), judgement, trace="t.jsonl.gz", **named)
 
 
 def finding(what: What = What.LOST, **named: str) -> Finding:
