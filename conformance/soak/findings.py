@@ -55,6 +55,8 @@ class Finding:
     fault: str = ""
     allowed: str = ""
     known: str = ""
+    #: when its message was published; -1: it is not known
+    published: float = -1.0
 
     def to_json(self) -> dict[str, Any]:
         found = asdict(self)

@@ -12,7 +12,9 @@ from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.queue_types import QueueType
 
-_CLASSIC, _QUORUM = QueueType.CLASSIC.value, QueueType.QUORUM.value
+_CLASSIC, _QUORUM, _STREAM = QueueType.CLASSIC.value, QueueType.QUORUM.value, QueueType.STREAM.value
+#: Seconds after a start in which not all is there.
+_STARTING = 5.0
 _V3, _V40, _V43 = "rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"
 
 
@@ -29,6 +31,11 @@ class Known:
 
 def _is_after_a_stop(finding: Finding, judgement: SoakJudgement) -> bool:
     return any(window.kind is Kind.STOP and window.begin < finding.time for window in judgement.windows)
+
+
+def _is_right_after_a_start(finding: Finding, judgement: SoakJudgement) -> bool:
+    starts = [window.end for window in judgement.windows if window.kind in (Kind.KILL, Kind.STOP)]
+    return any(0.0 <= finding.published - start < _STARTING for start in starts)
 
 
 def _is_of_limited_queue(finding: Finding, judgement: SoakJudgement) -> bool:
@@ -50,7 +57,14 @@ KNOWN: tuple[Known, ...] = (
         _is_of_limited_queue,
     ),
     Known(
-        "ACK-015 After a stop with transient messages a classic queue forgets who had a message before",
+        "DURABLE-004 Right after a start a stream gets nothing, and what is published is confirmed",
+        (What.LOST_IN_RESTART, What.LOST, What.RETURNED),
+        (_V3, _V40, _V43),
+        _STREAM,
+        _is_right_after_a_start,
+    ),
+    Known(
+        "docs/soak.md: after a stop with transient messages a classic queue forgets who had a message before",
         (What.UNFLAGGED, What.MISORDERED),
         (_V40,),
         _CLASSIC,

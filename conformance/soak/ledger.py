@@ -47,7 +47,9 @@ class Ledger:
         self._patience = patience
         self._latest = NO_FAULT
         self._channels: dict[str, dict[int, ChannelAccount]] = {}
-        #: of each channel by its number, once it is over: when, and whether in order
+        #: of each channel by its number: the line where its client asked to close it
+        self._closings: dict[int, int] = {}
+        #: of each, once it is over: when, whether in order, and the line
         self._ended: dict[int, tuple[float, bool, int]] = {}
         self._numbers = 0
         #: queue: when a consumer of it was last lost, or gone
@@ -207,6 +209,7 @@ class Ledger:
     def _close(self, channel: ChannelAccount) -> None:
         """Its client has asked to close it: what it holds is free from now on."""
         channel.is_closing = True
+        self._closings.setdefault(channel.number, self._line)
         for copies, number in channel.held.values():
             self._back(copies, number, channel)
         channel.held.clear()
@@ -352,6 +355,8 @@ class Ledger:
         elif ended is not None and not ended[1] and ended[0] - settled < BEFORE:
             why = "settled shortly before its connection was lost"
         lines = {"settled": line, "delivered": self._line}
+        if copies.channel[number] in self._closings:
+            lines["channel closed by its client"] = self._closings[copies.channel[number]]
         if ended is not None:
             lines["channel ended in order" if ended[1] else "channel ended"] = ended[2]
         self._add(What.SETTLED, copies.queue, identity, lines, allowed=why)
@@ -494,7 +499,10 @@ class Ledger:
         fault = fault or (window.name if window is not None else "")
         name = f"{identity.publisher}-{number}"
         in_order = dict(sorted(found.items(), key=lambda item: item[1]))
-        self.findings.add(Finding(what, queue, name, self.time, in_order, fault, allowed))
+        sent = -1.0
+        if published is not None and 0 <= number < len(published.sent):
+            sent = published.sent[number]
+        self.findings.add(Finding(what, queue, name, self.time, in_order, fault, allowed, published=sent))
 
 
 Handler = Callable[[Ledger, TraceRow, ChannelAccount], None]

@@ -88,7 +88,8 @@ def test_bad_input_is_told_in_a_line(
 
 
 def test_an_interruption_ends_it_with_a_report(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "amqpspec", "soak", "--minutes", "60", "--faults", "client", "--out", str(tmp_path)]
+    words = ["--minutes", "60", "--faults", "client", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "amqpspec", "soak", *words]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None

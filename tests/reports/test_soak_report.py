@@ -105,7 +105,7 @@ def test_every_point_is_within_the_picture() -> None:
         for point in curve.points.split():
             x, y = map(float, point.split(","))
             assert plot.left <= x <= plot.right and plot.top <= y <= plot.bottom
-    assert [mark.text for mark in plot.crosses] == ["confirmed, never settled, and its queue was empty at the end: p1-17"]
+    assert [mark.text for mark in plot.crosses] == [f"{What.LOST.sentence}: p1-17"]
 
 
 def test_nothing_that_happened_has_no_picture() -> None:

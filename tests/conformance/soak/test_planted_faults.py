@@ -28,7 +28,6 @@ _OF_CLIENTS = {
     "message-id-lost": "PUBLISH-016",
     "message-delivered-twice": "ACK-001",
     "prefetch-off-by-one": "QOS-006",
-    "requeue-frees-two": "QOS-006",
     "message-lost-on-channel-close": "CONFIRM-010",
     "routing-ignores-key": "PUBLISH-003",
     "fanout-misses-one": "CONFIRM-010",
@@ -39,7 +38,6 @@ _OF_CLIENTS = {
     "confirmed-together-and-singly": "CONFIRM-003",
     "several-queues-not-confirmed": "CONFIRM-003",
     "persistent-not-confirmed": "CONFIRM-003",
-    "stream-message-read-once": "CONFIRM-010",
 }
 #: Of restarts.
 _OF_RESTARTS = {
@@ -50,7 +48,6 @@ _OF_RESTARTS = {
     "restart-counts-anew": "QUORUM-001",
     "restart-doubles-message": "ACK-015",
     "restart-turns-around": "PUBLISH-015",
-    "restart-shifts-stream": "DURABLE-004",
     "restart-keeps-transient": "DURABLE-001",
     "restart-loses-bindings": "PUBLISH-007",
 }
