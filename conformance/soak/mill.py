@@ -178,13 +178,12 @@ class Mill:
             self._look(now)
 
     def _receive(self) -> None:
-        if not self._wire.open_names():
-            threading.Event().wait(_MOMENT)
-            return
         wait = _MOMENT
         for _ in range(_A_ROUND):
             event = self._wire.receive(wait)
             if event is None:
+                if wait and not self._wire.open_names():
+                    threading.Event().wait(wait)
                 return
             client = self._clients.get(event.connection)
             if client is not None:
