@@ -80,13 +80,15 @@ def soak_plot(result: SoakResult) -> SoakPlot | None:
         for index, count in enumerate(row):
             into[index] += count
     rates = {place: [count / step for count in row] for place, row in sums.items()}
-    highest = max(max(row) for row in rates.values()) or 1.0
+    # emptying the queues is faster than all else, and tells nothing
+    emptying = (result.phases or {}).get("emptying the queues", float("inf"))
+    highest = max((max(row) for place, row in rates.items() if place * step < emptying), default=1.0) or 1.0
 
     def x(time: float) -> float:
         return round(LEFT + time / last * (WIDTH - RIGHT - LEFT), 1)
 
     def y(rate: float) -> float:
-        return round(HEIGHT - BOTTOM - rate / highest * (HEIGHT - BOTTOM - TOP), 1)
+        return round(HEIGHT - BOTTOM - min(rate / highest, 1.0) * (HEIGHT - BOTTOM - TOP), 1)
 
     curves = []
     for name, css in CURVES:
@@ -117,11 +119,8 @@ def _bands(result: SoakResult, x: Callable[[float], float], last: float) -> Iter
 
 
 def _wrong(result: SoakResult) -> Iterator[tuple[float, str]]:
-    seen: set[int] = set()
-    for each in result.judgement.findings:
-        if not each.allowed and int(each.time) not in seen:
-            seen.add(int(each.time))
-            yield each.time, f"{each.what.sentence}: {each.message}"
+    for second, count in sorted(result.judgement.wrong_seconds.items()):
+        yield second + 0.5, f"{count:,} wrong"
 
 
 def _round(most: float, wanted: int) -> Iterator[float]:

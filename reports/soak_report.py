@@ -22,7 +22,7 @@ _STYLES = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.INCONCL
 
 def headline(result: SoakResult) -> str:
     total = result.judgement.tally.total()
-    kinds = [f"{count:,} {what.sentence}" for what, count in result.judgement.wrong.most_common()]
+    kinds = [f"{count:,} {what.sentence}" for what, count in result.judgement.gravest_first()]
     if result.judgement.failures:
         kinds.append(f"{plural(len(result.judgement.failures), 'failure')} on single connections")
     if kinds:
@@ -65,7 +65,7 @@ def terminal_lines(result: SoakResult) -> Iterator[tuple[str, str]]:
     """Lines with their style; the last one is the verdict."""
     for line in extent(result):
         yield f"{line}.", "dim"
-    for what, count in result.judgement.wrong.most_common():
+    for what, count in result.judgement.gravest_first():
         yield f"✗ {what.requirement} {count:,} {what.sentence}", "red"
         for each in of_kind(result, what)[:_MOST_PRINTED]:
             yield f"    {described(each)}", ""
@@ -97,7 +97,7 @@ _OF_FAULTS = tuple((each.name, each.name.replace("_", " ")) for each in fields(F
 def soak_html(result: SoakResult) -> str:
     """One page that needs nothing but itself."""
     judged = result.judgement
-    kinds = [(what, count, of_kind(result, what)[:_MOST_SHOWN]) for what, count in judged.wrong.most_common()]
+    kinds = [(what, count, of_kind(result, what)[:_MOST_SHOWN]) for what, count in judged.gravest_first()]
     return (
         page_environment()
         .get_template("soak.html")

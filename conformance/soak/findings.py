@@ -71,6 +71,8 @@ class Findings:
         self.told: list[Finding] = []
         self.wrong: Counter[What] = Counter()
         self.allowed: Counter[tuple[What, str]] = Counter()
+        #: what is wrong by second of the trace
+        self.seconds: Counter[int] = Counter()
 
     def add(self, finding: Finding) -> None:
         if finding.allowed:
@@ -80,5 +82,6 @@ class Findings:
                 self.told.append(finding)
             return
         self.wrong[finding.what] += 1
+        self.seconds[int(finding.time)] += 1
         if self.wrong[finding.what] <= MOST_TOLD:
             self.told.append(finding)

@@ -33,6 +33,8 @@ class SoakJudgement:
     findings: list[Finding] = field(default_factory=list)
     wrong: Counter[What] = field(default_factory=Counter)
     allowed: Counter[tuple[What, str]] = field(default_factory=Counter)
+    #: what is wrong by second of the trace
+    wrong_seconds: Counter[int] = field(default_factory=Counter)
     failures: list[ConnectionFailure] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
     windows: list[Window] = field(default_factory=list)
@@ -46,6 +48,10 @@ class SoakJudgement:
     frames: int = 0
     connections: int = 0
     seconds: float = 0.0
+
+    def gravest_first(self) -> list[tuple[What, int]]:
+        """What is wrong, and how often, in the order of `What`."""
+        return [(what, self.wrong[what]) for what in What if self.wrong[what]]
 
 
 class Judging:
@@ -109,6 +115,7 @@ class Judging:
         found.findings, found.wrong, found.allowed = (
             ledger.findings.told, ledger.findings.wrong, ledger.findings.allowed,
         )  # fmt: skip
+        found.wrong_seconds = ledger.findings.seconds
         found.failures = list(self._failures.values())
         found.tally, found.windows = ledger.tally, ledger.windows.all
         found.unknown_queues, found.queue_types = ledger.undecided(), ledger.topology.types

@@ -466,7 +466,8 @@ class Ledger:
                 why = "transient, and its broker went down"
             elif copies.returns[number] >= self.topology.delivery_limit:
                 why = "came back so often that it may be given up"
-            counts, window = self.tally.of_type(type), self.windows.first_after(max(told, copies.time[number]))
+            counts = self.tally.of_type(type)
+            window = self.windows.to_blame(published.sent[number], max(told, copies.time[number]))
             of_fault = self.tally.of_fault(window.kind.value if window is not None else self._latest)
             if why:
                 counts.lost_allowed += 1

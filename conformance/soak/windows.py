@@ -13,6 +13,9 @@ BEFORE = 3.0
 #: Seconds after the end of a fault of one node in which the others find out what happened meanwhile.
 AFTER = 5.0
 
+#: Seconds after a fault in which something comes right after it.
+_RIGHT_AFTER = 2.0
+
 _BEGINS = {NEEDS[kind][0]: kind for kind in Kind if NEEDS[kind]}
 _ENDS = {
     "broker.restart": (Kind.KILL, Kind.STOP), "broker.resume": (Kind.PAUSE,), "network.heal": (Kind.CUT, Kind.SLOW),
@@ -77,8 +80,14 @@ class Windows:
         """The last one that had begun by then."""
         return next((window for window in reversed(self.all) if window.begin <= time), None)
 
-    def first_after(self, time: float) -> Window | None:
-        """The first one that was there then, or began later."""
+    def to_blame(self, sent: float, time: float) -> Window | None:
+        """For the loss of a message that was sent at one time and seen at another for the last time: a fault that was
+        over right before it was sent, else the first one that was there then, or began later.
+        """
+        over = [window for window in self.all if window.end <= sent < window.end + _RIGHT_AFTER]
+        return over[-1] if over else self._first_after(time)
+
+    def _first_after(self, time: float) -> Window | None:
         return next((window for window in self.all if window.end >= time), None)
 
     def went_down_after(self, time: float) -> bool:

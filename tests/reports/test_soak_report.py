@@ -26,6 +26,7 @@ def result(*findings: Finding, seconds: int = 10, target: str = "rabbitmq-4.3", 
     judgement = SoakJudgement(
         findings=list(findings),
         wrong=Counter(each.what for each in findings if not each.allowed),
+        wrong_seconds=Counter(int(each.time) for each in findings if not each.allowed),
         allowed=Counter((each.what, each.allowed) for each in findings if each.allowed),
         tally=tally,
         windows=[Window(Kind.KILL, 2.0, 17, end=4.0), Window(Kind.PAUSE, 4.1, 30, end=5.0)],
@@ -105,7 +106,7 @@ def test_every_point_is_within_the_picture() -> None:
         for point in curve.points.split():
             x, y = map(float, point.split(","))
             assert plot.left <= x <= plot.right and plot.top <= y <= plot.bottom
-    assert [mark.text for mark in plot.crosses] == [f"{What.LOST.sentence}: p1-17"]
+    assert [mark.text for mark in plot.crosses] == ["1 wrong"]
 
 
 def test_nothing_that_happened_has_no_picture() -> None:
