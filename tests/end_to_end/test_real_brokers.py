@@ -21,6 +21,7 @@ from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.docker_broker import DockerBroker
 from tests.end_to_end.runs import failed_requirements, run_suite
 
