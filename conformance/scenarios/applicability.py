@@ -86,7 +86,7 @@ def _no_operator(scenario: CommandFile, target: TargetUnderTest) -> str | None:
     return f"needs {missing}, which the operator of this target does not offer" if missing else None
 
 
-def _no_faults(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+def no_faults(scenario: CommandFile, target: TargetUnderTest) -> str | None:
     """What happens to a connection the suite does by itself, in between."""
     if target.library is not None and any(each.method in FAULTS for each in scenario.commands):
         return f"faults are not done to connections of {target.library.driver}"
@@ -126,4 +126,4 @@ def _absent(target: TargetUnderTest, methods: Collection[str], requirements: Col
     return next(lacking(methods, requirements, target.capabilities), "")
 
 
-_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _no_faults, _not_advertised, _not_answered, not_said)
+_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, no_faults, _not_advertised, _not_answered, not_said)
