@@ -62,13 +62,16 @@ def not_applicable(target: TargetUnderTest) -> dict[str, str]:
 
 
 def absent_methods(target: TargetUnderTest) -> frozenset[str]:
-    """The methods of capabilities that the target does not advertise, and basic.get where it is not known to it; and
-    faults where a sequence has no broker for itself: a search leaves them out.
+    """The methods of capabilities that the target does not advertise, and basic.get where it is not known to it: a
+    search leaves them out.
     """
     absent = frozenset(method for method in METHODS if _absent(target, [method], ()))
-    if target.own_broker is None:
-        absent |= FAULTS
     return absent if dialect_named(target.description.dialect).text.get_is_known else absent | {"basic.get"}
+
+
+def left_out_of_search(target: TargetUnderTest) -> frozenset[str]:
+    """These, and faults where others would meet them."""
+    return absent_methods(target) if target.own_broker is not None else absent_methods(target) | FAULTS
 
 
 def needs_operator(commands: Iterable[Command]) -> bool:
