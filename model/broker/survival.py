@@ -105,7 +105,7 @@ def survivor_requirement(queue: Queue) -> str:
 
 def flag_requirement(message: Message) -> str:
     """The requirement that a wrong flag of such a message breaks."""
-    return message.survived_by if message.survived_by in (HELD, GIVEN_BACK) else FIRST
+    return message.survived_by if message.survived_by in (HELD, GIVEN_BACK, SETTLED) else FIRST
 
 
 def absent_at_most(broker: BrokerState, queue: Queue) -> int:

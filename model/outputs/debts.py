@@ -101,7 +101,9 @@ def _delivery_requirement(broker: Broker, queue: Queue, consumer: Consumer) -> s
     """The later of what made the message ready and what made room for it."""
     if not queue.messages:
         return consumer.reason
-    message = queue.messages[0]
+    message = next((each for each in queue.messages if not each.may_be_absent), queue.messages[0])
+    if message.survived_by:
+        return message.survived_by
     if message.deadline is not None and not message.redelivered:
         return message.ttl_from  # it was not yet time for it to go
     if queue.single_active_consumer and queue.active.reason != "SAC-001":

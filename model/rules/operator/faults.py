@@ -266,7 +266,7 @@ def _requirement(queue: Queue, message: Message, life: _Life) -> str:
     if message.reason == SETTLED:
         return SETTLED
     if message.redelivered:
-        return HELD if message in life.held or message.reason in _BY_END else GIVEN_BACK
+        return HELD if message.reason in _BY_END else GIVEN_BACK
     if message.stored_by == COMMITTED or (message.stored_by and life.is_killed):
         return message.stored_by
     return QUORUM if queue.type is QueueType.QUORUM else DURABLE
