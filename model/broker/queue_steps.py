@@ -50,7 +50,7 @@ from amqpspec.model.broker.overflow import tell_publishers
 from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import ANY_NUMBER, Arrival, Consumer, Dropping, Message, Queue
 from amqpspec.model.broker.stream_log import append
-from amqpspec.model.broker.survival import all_are_there, is_certain, none_is_there, note_doubts
+from amqpspec.model.broker.survival import absent_at_most, all_are_there, is_certain, none_is_there, note_doubts
 from amqpspec.model.broker.time_to_live import begin_time_to_live
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Table
@@ -345,6 +345,12 @@ class QueueSteps(BrokerState):
                 all_are_there(self, queue)
             elif self.has_absent and not queue.unproven and arguments["message_count"] <= self.ready_range(queue)[0]:
                 none_is_there(self, queue)
+                self.refresh(queue)
+            elif self.has_absent and arguments["message_count"] >= len(queue.messages) - absent_at_most(self, queue):
+                # those that came since may all be there, or some that may have been lost in their place
+                for message in queue.unproven:
+                    message.may_be_absent = True
+                self.prove_all(queue)
                 self.refresh(queue)
         else:
             queue.ready_while_gone_counted = arguments["message_count"]

@@ -260,6 +260,8 @@ class Queue:
     #: `Dialect.negative_delivery_limit_is_none`)
     least_max_priority: int = 0
     negative_limit_is_none: bool = True
+    #: when it was declared (of `TraceEvent.time`)
+    made_at: float = apart("all explanations are of one trace", 0.0)
     deleted: bool = False
     #: what was ready when it was deleted: some of it may be under way to its consumers yet
     dropped_at_deletion: list[Message] = law(factory=list, view="dropped_at_deletion")

@@ -154,7 +154,7 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
         requirement = _shown_by_redeclare(broker, queue, wanted, bool(arguments.get("durable")))
     else:
         check_arguments(broker, channel, wanted)
-        wanted.vhost = vhost_of(broker, channel)
+        wanted.vhost, wanted.made_at = vhost_of(broker, channel), broker.now
         wanted.least_max_priority = broker.dialect.least_max_priority
         wanted.negative_limit_is_none = broker.dialect.negative_delivery_limit_is_none
         queue = broker.queues[wanted.name] = wanted

@@ -31,8 +31,8 @@ from amqpspec.targets.clock import FastForwardClock
 #: Areas of which every entry has a scenario, but for the ones named here with the reason.
 WHOLE_AREAS = (
     "ack", "binding", "cancel", "capabilities", "channel", "cluster", "confirm", "connection", "consume",
-    "consumer-priority", "direct-reply", "dlx", "durability", "exchange", "get", "overflow", "permission", "publish-routing", "qos", "queue",
-    "quorum", "recover", "sac", "stream", "timeout", "ttl", "tx",
+    "consumer-priority", "direct-reply", "dlx", "durability", "exchange", "get", "overflow", "permission",
+    "publish-routing", "qos", "queue", "quorum", "recover", "sac", "stream", "timeout", "ttl", "tx",
 )  # fmt: skip
 WITHOUT_SCENARIO = dict(OUT_OF_REACH)
 

@@ -199,3 +199,11 @@ def test_what_a_limit_drops_of_what_is_not_certain_is_undecided() -> None:
     talk = Restarted().declared(**{"x-max-length": "2"}).confirmed("m1")
     talk.send("b.1 basic.publish q body=m2 delivery-mode=2 &").restart()
     assert talk.acceptor.verdict is Verdict.INCONCLUSIVE and talk.counted(7).acceptor.failures == []
+
+
+def test_a_number_does_not_tell_what_came_since_from_what_was_in_doubt() -> None:
+    talk = outstanding(2).restart().get(1, "m0", 1).send("c.1 basic.publish q body=n1 delivery-mode=2")
+    talk.counted(1).rest()
+    assert talk.is_right
+    assert talk.fork().get(2, "n1", 0).is_right
+    assert talk.fork().get(2, "m2", 0).is_right

@@ -29,7 +29,7 @@ def test_it_is_a_target() -> None:
 def test_outside_the_block_there_is_none() -> None:
     with pytest.raises(BrokerUnavailable, match="is not running"):
         _ = ClusterBroker("amqpspec/none").address
-    with pytest.raises(BrokerUnavailable, match="no image amqpspec/none on this machine"), ClusterBroker("amqpspec/none"):
+    with pytest.raises(BrokerUnavailable, match="no image amqpspec/none on this"), ClusterBroker("amqpspec/none"):
         pass
 
 
