@@ -142,6 +142,8 @@ class Message:
     in_front_by: float = doubt(NEVER)
     #: it may have been lost when the broker went down, or have been settled before (model.broker.survival)
     may_be_absent: bool = doubt(False)
+    #: a client held it when the broker was killed: it comes back when its queue has seen that this one is gone
+    may_be_late: bool = doubt(False)
     #: the broker may have forgotten that nobody was handed it
     may_be_flagged: bool = doubt(False)
 

@@ -66,7 +66,7 @@ from amqpspec.model.broker.nodes_shown import shown_by_delivery as shown_by_node
 from amqpspec.model.broker.openness import message_of
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import UNKNOWN_TAG, Consumer, Message, Queue
-from amqpspec.model.broker.survival import none_is_there
+from amqpspec.model.broker.survival import late_ones_are_away, none_is_there
 from amqpspec.model.broker.survival import shown_by as shown_by_survivor
 from amqpspec.model.broker.time_to_live import BEHIND, dropped_by_fetch, is_long_over, missed
 from amqpspec.model.outputs.delivered_content import check_delivery, shows_what_is_kept, wrong_number
@@ -152,7 +152,7 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
     note_order(queue, index)
-    if broker.has_absent:
+    if broker.has_doubts:
         index -= passed_over(broker, channel, queue, index)
     broker.take(queue, index)
     look_behind_fetch(broker, queue)
@@ -301,8 +301,9 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
             requirement = "GET-003" if limited else missed(queue, broker.latest) or queue.messages[0].reason
             return unexpected(requirement, "basic.get-empty although a message is ready")
         nothing_was_got(broker, channel)
-        if broker.has_absent and not broker.with_room(queue):
+        if broker.has_doubts and not broker.with_room(queue):
             none_is_there(broker, queue)
+            late_ones_are_away(queue)
         if pending.counted:
             broker.bookkeeping.exercised["GET-001"] += 1
     elif queue.open_by:
@@ -340,7 +341,7 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
         if most and not queue.unproven:
             # of those that were there already: what came later may be counted or not, and lives on
             dropped = min(max(len(queue.messages) - 1 - _came_later(pending) - count, 0), most)
-        if broker.has_absent:
+        if broker.has_doubts:
             found -= passed_over(broker, channel, queue, found)
         broker.take(queue, found)
         look_behind_fetch(broker, queue, dropped, no_ack=pending.no_ack)

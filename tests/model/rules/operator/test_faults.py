@@ -54,7 +54,7 @@ def test_messages(kind: QueueType, by: str, expected: list[str]) -> None:
     put(broker, queue, "m3")
     restart(broker, by)
     assert left(queue) == expected
-    assert broker.has_absent is any(body.startswith("?") for body in expected)
+    assert broker.has_doubts is any(body.startswith("?") for body in expected)
 
 
 def test_what_is_on_its_way_to_a_queue_may_be_lost_by_a_stop() -> None:
