@@ -104,10 +104,7 @@ def resume(broker: Broker, action: OperatorAction) -> None:
 
 def restart(broker: Broker, action: OperatorAction) -> None:
     """It is up again, with what has survived."""
-    is_killed = broker.down_by == KILLED
-    counted = {queue: len(queue.consumers) + broker.holders(queue) for queue in broker.queues.values()}
-    held = {*_held(broker), *_coming_back(broker)}
-    life = _Life(is_killed, _certain(broker, is_killed=is_killed), held, counted)
+    life = _life(broker, is_killed=broker.down_by == KILLED)
     for channel in broker.channels.values():
         _note_unfinished(broker, channel)
     _end_connections(broker, is_killed=life.is_killed)
@@ -134,8 +131,7 @@ def restart(broker: Broker, action: OperatorAction) -> None:
 
 def keep_messages(broker: Broker, queue: Queue, *, is_killed: bool) -> None:
     """Of one queue alone, whose node of a cluster is up again."""
-    held = {*_held(broker, queue), *_coming_back(broker)}
-    _keep_messages(broker, queue, _Life(is_killed, _certain(broker, is_killed=is_killed), held))
+    _keep_messages(broker, queue, _life(broker, is_killed=is_killed))
     _leave_open(broker, queue)
     broker.refresh(queue)
     note_doubts(broker)
@@ -150,6 +146,12 @@ class _Life:
     held: Collection[Message]
     #: by queue, whom it counts as consumers: those, and who holds something
     counted: Mapping[Queue, int]
+
+
+def _life(broker: Broker, *, is_killed: bool) -> _Life:
+    counted = {queue: len(queue.consumers) + broker.holders(queue) for queue in broker.queues.values()}
+    held = {*_held(broker), *_coming_back(broker)}
+    return _Life(is_killed, _certain(broker, is_killed=is_killed), held, counted)
 
 
 def _certain(broker: Broker, *, is_killed: bool) -> set[Message]:
