@@ -326,6 +326,12 @@ class QueueSteps(BrokerState):
                     former.add(id(entry.consumer))
         return len(former) + gets
 
+    def may_not_be_led(self, queue: Queue) -> bool:
+        """Nobody knows who leads the quorum queue since a node failed. Who asks a leader that cannot be reached for
+        numbers is told that there is nothing (rabbit_quorum_queue:stat).
+        """
+        return self.is_unsteady and queue.node == 0 and queue.type is QueueType.QUORUM
+
     def counted_while_lost(self, queue: Queue) -> int:
         """A quorum queue counts the consumers of a node that is gone until it is back (rabbit_fifo: suspected_down)."""
         return queue.still_counted if self.failed and queue.type is QueueType.QUORUM else 0
@@ -336,6 +342,8 @@ class QueueSteps(BrokerState):
         But while the queue counts somebody who is gone it may hand messages to that one yet, which come back.
         """
         if queue.open_by:
+            return
+        if self.may_not_be_led(queue) and not arguments["message_count"] and not arguments["consumer_count"]:
             return
         if arguments["message_count"] == len(queue.messages):
             queue.miscounted = ""

@@ -244,6 +244,8 @@ def _answer_declare(
         # asking for the numbers is a use (rabbit_amqqueue_process:handle_call stat); quorum queues are not asked
         broker.used(queue)
     low, high = broker.ready_range(queue)
+    if broker.may_not_be_led(queue):
+        low = 0
     if low < high and queue.unproven and queue.type is not QueueType.STREAM:
         requirements.append("QUEUE-002")
     if queue.type is QueueType.STREAM and not queue.open_by:
@@ -254,7 +256,7 @@ def _answer_declare(
     arguments = {
         "queue": Generated(_generated(broker), broker.serial) if generated else queue.name,
         "message_count": between(low, high),
-        "consumer_count": between(0 if queue.open_by else present, most),
+        "consumer_count": between(0 if queue.open_by or broker.may_not_be_led(queue) else present, most),
     }
     effect: QueueNamed | CountsTold = QueueNamed(queue) if generated else CountsTold(queue)
     # a wrong number is the doing of whatever changed it last

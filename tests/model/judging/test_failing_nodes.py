@@ -171,3 +171,14 @@ def test_the_next_consumer_becomes_active_when_the_node_of_the_active_one_goes()
     talk.send("a.1 basic.publish q body=m1").deliver("a.1", 1, "m1", consumer="u").rest()
     assert talk.is_right
     assert talk.acceptor.exercised["CLUSTER-006"] == 1
+
+
+def test_a_queue_that_nobody_leads_may_tell_that_there_is_nothing_and_has_everything() -> None:
+    talk = Cluster().declared().confirming("a.1")
+    talk.send("a.1 basic.publish q body=m1").confirm("a.1", 1).rest().fault("network.cut", node=2)
+    talk.send("a.1 queue.declare q passive")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("a.1 basic.get q")
+    assert talk.is_right
+    assert talk.fork().see("a.1", "basic.get-empty").failure.shape is Shape.UNEXPECTED
+    assert talk.got("a.1", 1, "m1", 0).is_right
