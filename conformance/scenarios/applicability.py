@@ -62,13 +62,16 @@ def not_applicable(target: TargetUnderTest) -> dict[str, str]:
 
 
 def absent_methods(target: TargetUnderTest) -> frozenset[str]:
-    """The methods of capabilities that the target does not advertise, and basic.get where it is not known to it; and
-    faults where a sequence has no broker for itself: a search leaves them out.
+    """The methods of capabilities that the target does not advertise, and basic.get where it is not known to it: a
+    search leaves them out.
     """
     absent = frozenset(method for method in METHODS if _absent(target, [method], ()))
-    if target.own_broker is None:
-        absent |= FAULTS
     return absent if dialect_named(target.description.dialect).text.get_is_known else absent | {"basic.get"}
+
+
+def left_out_of_search(target: TargetUnderTest) -> frozenset[str]:
+    """These, and faults where others would meet them."""
+    return absent_methods(target) if target.own_broker is not None else absent_methods(target) | FAULTS
 
 
 def needs_operator(commands: Iterable[Command]) -> bool:
@@ -86,7 +89,7 @@ def _no_operator(scenario: CommandFile, target: TargetUnderTest) -> str | None:
     return f"needs {missing}, which the operator of this target does not offer" if missing else None
 
 
-def _no_faults(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+def no_faults(scenario: CommandFile, target: TargetUnderTest) -> str | None:
     """What happens to a connection the suite does by itself, in between."""
     if target.library is not None and any(each.method in FAULTS for each in scenario.commands):
         return f"faults are not done to connections of {target.library.driver}"
@@ -126,4 +129,4 @@ def _absent(target: TargetUnderTest, methods: Collection[str], requirements: Col
     return next(lacking(methods, requirements, target.capabilities), "")
 
 
-_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _no_faults, _not_advertised, _not_answered, not_said)
+_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, no_faults, _not_advertised, _not_answered, not_said)

@@ -13,8 +13,8 @@ from amqpspec.conformance.search.actions import Actions, Draw, flags
 from amqpspec.conformance.search.traffic import TRAFFIC
 from amqpspec.model.protocol.methods import OPERATOR, Content, Table
 
-#: How often each action is tried, in parts of the whole. Exchanges of traffic are transient, and these survive a restart
-#: of 4.3: as known defects are kept out of, there would be none.
+#: How often each action is tried, in parts of the whole. Exchanges of traffic are transient, and survive a restart of
+#: 4.3: as known defects are kept out of, there would be no restart.
 RESTARTS = {
     **{action: weight for action, weight in TRAFFIC.items() if action != "publish_through_exchange"},
     "publish_confirmed": 16, "restart": 6, "pause": 2, "make_a_mistake": 1,

@@ -34,5 +34,9 @@ class Nodes:
         return node not in self.down and node not in self.paused
 
     @property
+    def all_answer(self) -> bool:
+        return not self.down and not self.paused
+
+    @property
     def any_answers(self) -> bool:
-        return any(each not in self.down and each not in self.paused for each in self.numbers)
+        return self.all_answer or any(each not in self.down and each not in self.paused for each in self.numbers)
