@@ -87,6 +87,7 @@ from amqpspec.model.protocol.methods import Method
 from amqpspec.model.protocol.patterns import between
 from amqpspec.model.rules.basic.consume import chosen_tags_begin
 from amqpspec.model.rules.basic.requeue import give_back, shown_by
+from amqpspec.model.rules.connection.ending import end_channel
 from amqpspec.model.rules.extensions.message_expiry import look_behind_fetch, shown_by_count
 
 
@@ -133,6 +134,8 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
         index = 0
     else:
         found = find(broker, channel, queue, method)
+        if isinstance(found, str) and broker.down_by and _end_holder(broker, channel, queue, method):
+            found = find(broker, channel, queue, method)
         if isinstance(found, str):
             return nothing_explains(broker, channel, method, found)
         index = found
@@ -159,6 +162,18 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
     _hand_over(broker, channel, queue, message, consumer, consumer.no_ack)
     broker.refresh(queue)
     return wrong
+
+
+def _end_holder(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
+    """The broker goes down: was the message held by another channel, whose end is not seen yet? It has ended, then."""
+    body = method.content.body if method.content is not None else b""
+    for other in broker.channels.values():
+        entries = other.unacknowledged.values() if other is not channel else ()
+        if any(entry.queue is queue and entry.message.content.body == body for entry in entries):
+            end_channel(broker, other)
+            other.state = ChannelState.CLOSED
+            return True
+    return False
 
 
 def _observe_from_open(broker: Broker, channel: Channel, consumer: Consumer, method: Method) -> Mismatches:
