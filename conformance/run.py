@@ -335,8 +335,14 @@ class Runner:
             begun = [pool.submit(carry_out, scenario) for scenario in group]
             # while one of them goes on, the broker may be down
             wait(begun)
-        for outcome in begun:
-            self._take(outcome.result())
+        lost = next((each.exception() for each in begun if each.exception() is not None), None)
+        for each in begun:
+            if lost is None:
+                self._take(each.result())
+            elif each.exception() is None and _is_in_order(each.result()):
+                self._record.count(each.result())
+        if lost is not None:
+            raise lost
 
     def _run_configured_alike(self, group: Sequence[CommandFile]) -> None:
         """Scenarios for which the broker is configured in one way: they run beside each other, and beside no others."""

@@ -28,7 +28,7 @@ from typing import Protocol, Self, TypeVar
 from amqpspec.conformance.interruption import undisturbed
 from amqpspec.conformance.language.faults import breaks_broker
 from amqpspec.conformance.run_options import RunOptions
-from amqpspec.conformance.scenarios.applicability import absent_methods, needs_operator
+from amqpspec.conformance.scenarios.applicability import left_out_of_search, needs_operator
 from amqpspec.conformance.search.actions import Limits
 from amqpspec.conformance.search.machine import Made
 from amqpspec.conformance.search.round import ROUND, make_round
@@ -148,7 +148,7 @@ def _sequences_of(work: Round, options: RunOptions, target: TargetUnderTest) -> 
         work.number,
         options.steps,
         options.themes,
-        absent_methods(target) | work.ends_it,
+        left_out_of_search(target) | work.ends_it,
         limits=Limits(target.channel_max, target.frame_max),
         refused=work.refused,
         avoided=work.avoided,

@@ -23,7 +23,7 @@ from amqpspec.conformance.language.command_file import CommandFile, read_command
 from amqpspec.conformance.language.faults import breaks_broker
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.losses import Losses, given_up
-from amqpspec.conformance.scenarios.applicability import not_said
+from amqpspec.conformance.scenarios.applicability import no_faults, not_said
 from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.traces.trace import TraceWriter
@@ -64,7 +64,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         with suppress(TargetError):  # the sequence finds out what it is that does not work
             served = check_alive(started.target.address)
         for file in files:
-            if why := not_said(file, started.target):
+            if why := not_said(file, started.target) or no_faults(file, started.target):
                 console.print(Text(f"{file.name or options.file}: {why}", style="yellow"), soft_wrap=True)
                 continue
             try:
@@ -123,11 +123,11 @@ def _carried_out(
             judgement = session.finish()
         judgement = session.finish()  # what was raised when it ended is in it
         if served is not None:
-            check_alive(target.address, has_served=served)
+            check_alive(target.present_address, has_served=served)
     except TargetError as error:
         reason = str(error)
         try:
-            check_alive(target.address, has_served=bool(served))
+            check_alive(target.present_address, has_served=bool(served))
         except TargetError as still:
             reason = str(still)
         else:

@@ -23,9 +23,12 @@ from amqpspec.targets.brokers.operator import not_offered
 
 Obstacle = Callable[[CommandFile, TargetUnderTest], str | None]
 
+MIRRORED = "needs a policy that mirrors classic queues (ha-mode), which the suite cannot set"
+
 #: Requirements that no scenario of ours can show on any target that there is.
 OUT_OF_REACH = {
-    "CANCEL-017": "needs a cluster of several nodes, one of which fails; all targets are single nodes",
+    "CLUSTER-013": MIRRORED,
+    "CLUSTER-014": MIRRORED,
 }
 
 NO_OPERATOR = "needs the operator of the broker, which this target does not offer"
@@ -63,13 +66,16 @@ def not_applicable(target: TargetUnderTest) -> dict[str, str]:
 
 
 def absent_methods(target: TargetUnderTest) -> frozenset[str]:
-    """The methods of capabilities that the target does not advertise, and basic.get where it is not known to it; and
-    faults where a sequence has no broker for itself: a search leaves them out.
+    """The methods of capabilities that the target does not advertise, and basic.get where it is not known to it: a
+    search leaves them out.
     """
     absent = frozenset(method for method in METHODS if _absent(target, [method], ()))
-    if target.own_broker is None:
-        absent |= FAULTS
     return absent if dialect_named(target.description.dialect).text.get_is_known else absent | {"basic.get"}
+
+
+def left_out_of_search(target: TargetUnderTest) -> frozenset[str]:
+    """These, and faults where others would meet them."""
+    return absent_methods(target) if target.own_broker is not None else absent_methods(target) | FAULTS
 
 
 def needs_operator(commands: Iterable[Command]) -> bool:
@@ -87,7 +93,7 @@ def _no_operator(scenario: CommandFile, target: TargetUnderTest) -> str | None:
     return f"needs {missing}, which the operator of this target does not offer" if missing else None
 
 
-def _no_faults(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+def no_faults(scenario: CommandFile, target: TargetUnderTest) -> str | None:
     """What happens to a connection the suite does by itself, in between."""
     if target.library is not None and any(each.method in FAULTS for each in scenario.commands):
         return f"faults are not done to connections of {target.library.driver}"
@@ -130,4 +136,4 @@ def _absent(target: TargetUnderTest, methods: Collection[str], requirements: Col
     return next(lacking(methods, requirements, target.capabilities), "")
 
 
-_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _no_faults, _not_advertised, _not_answered, not_said)
+_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, no_faults, _not_advertised, _not_answered, not_said)

@@ -204,6 +204,9 @@ class CommandSearch(
             self.commands.append(command)  # first: it is to be seen what the plan came to an error by
             self.plan.carry_out(command)
 
+    def comes_into_windows(self, commands: Sequence[Command]) -> bool:
+        return self.keeps_out_of_windows and self.plan.arms_in_turn(commands, followed(self.dialect.name).windows)
+
     def _is_avoided(self, command: Command) -> bool:
         """Also a publish without its content, where everything that could follow it is: a barrier does as well."""
         is_unfinished = command.method == "basic.publish" and command.content is None

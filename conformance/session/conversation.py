@@ -162,6 +162,8 @@ class Conversation:
     @property
     def mute(self) -> list[str]:
         """Connections that are open, and on which nobody answers for now."""
+        if self.nodes.all_answer and not self.cut_off:
+            return []
         return [name for name in self.carrier.open_names() if not self.can_answer(name)]
 
     @property

@@ -29,8 +29,12 @@ class Nodes:
         return not is_mute(self._failed, connection) if len(self.numbers) > 1 else not self._failed
 
     @property
+    def all_answer(self) -> bool:
+        return not self._failed
+
+    @property
     def any_answers(self) -> bool:
-        return any(self.answers(f"@{each}") for each in self.numbers)
+        return self.all_answer or any(self.answers(f"@{each}") for each in self.numbers)
 
     @property
     def _failed(self) -> set[int]:

@@ -104,8 +104,8 @@ class BrokerState:
     next_timeout: float = derived(NEVER)
     #: some exchange or queue is open, or was (model.broker.openness)
     has_open: bool = derived(False)
-    #: of some message it is not known whether it is there, or was not (model.broker.survival)
-    has_absent: bool = derived(False)
+    #: of some message it is not known whether it is there, or when it is, or was not (model.broker.survival)
+    has_doubts: bool = derived(False)
 
     # ---- doubt
     #: times of the trace (model.rules.extensions.message_expiry, model.broker.delivery_timeouts): the earliest at which

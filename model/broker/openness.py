@@ -106,6 +106,6 @@ def message_of(method: Method, queue: Queue) -> Message:
 
 def may_speak(broker: BrokerState) -> bool:
     """May the broker send a delivery that it does not owe?"""
-    if broker.has_absent and may_hand_out(broker):
+    if broker.has_doubts and may_hand_out(broker):
         return True
     return broker.has_open and any(queue.open_by and queue.consumers for queue in broker.queues.values())

@@ -142,6 +142,8 @@ class Message:
     in_front_by: float = doubt(NEVER)
     #: it may have been lost when the broker went down, or have been settled before (model.broker.survival)
     may_be_absent: bool = doubt(False)
+    #: a client held it when the broker was killed: it comes back when its queue has seen that this one is gone
+    may_be_late: bool = doubt(False)
     #: the broker may have forgotten that nobody was handed it
     may_be_flagged: bool = doubt(False)
 
@@ -260,6 +262,8 @@ class Queue:
     #: `Dialect.negative_delivery_limit_is_none`)
     least_max_priority: int = 0
     negative_limit_is_none: bool = True
+    #: when it was declared (of `TraceEvent.time`)
+    made_at: float = apart("all explanations are of one trace", 0.0)
     deleted: bool = False
     #: what was ready when it was deleted: some of it may be under way to its consumers yet
     dropped_at_deletion: list[Message] = law(factory=list, view="dropped_at_deletion")

@@ -66,7 +66,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from amqpspec.model.broker.broker_state import BrokerState
-from amqpspec.model.broker.queues import Message, Queue
+from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
 
 #: The requirements of what is left when the broker was started again, and of what is not.
@@ -110,7 +110,21 @@ def flag_requirement(message: Message) -> str:
 
 def absent_at_most(broker: BrokerState, queue: Queue) -> int:
     """How many of the ready messages need not be there."""
-    return sum(message.may_be_absent for message in queue.messages) if broker.has_absent else 0
+    return sum(message.may_be_absent for message in queue.messages) if broker.has_doubts else 0
+
+
+def uncounted_at_most(queue: Queue) -> int:
+    """How many of the ready messages, of those that have arrived for all that is known, need not be counted."""
+    doubtful = (message for message in queue.messages if message.may_be_absent or message.may_be_late)
+    return sum(message not in queue.unproven for message in doubtful)
+
+
+def late_ones_are_away(queue: Queue) -> None:
+    """The queue was seen not to have all of them: what may be late is so, whatever it has counted before."""
+    for message in queue.messages:
+        if message.may_be_late:
+            message.arrival = Arrival.RETURNING
+            queue.unproven[message] = None
 
 
 def is_certain(broker: BrokerState, queue: Queue) -> bool:
@@ -120,7 +134,7 @@ def is_certain(broker: BrokerState, queue: Queue) -> bool:
 
 def all_are_there(broker: BrokerState, queue: Queue) -> None:
     """The queue was seen to have all of them."""
-    if broker.has_absent:
+    if broker.has_doubts:
         for message in queue.messages:
             message.may_be_absent = False
         note_doubts(broker)
@@ -128,7 +142,7 @@ def all_are_there(broker: BrokerState, queue: Queue) -> None:
 
 def none_is_there(broker: BrokerState, queue: Queue, places: Collection[int] | None = None) -> None:
     """The queue was seen to have none of them. `places`: of those there."""
-    if not broker.has_absent:
+    if not broker.has_doubts:
         return
     absent = [
         message
@@ -144,12 +158,13 @@ def none_is_there(broker: BrokerState, queue: Queue, places: Collection[int] | N
 
 
 def note_doubts(broker: BrokerState) -> None:
-    """Is there still anything that may be absent?"""
-    broker.has_absent = any(message.may_be_absent for queue in broker.queues.values() for message in queue.messages)
+    """Is there still anything that may be absent, or late?"""
+    messages = (message for queue in broker.queues.values() for message in queue.messages)
+    broker.has_doubts = any(message.may_be_absent or message.may_be_late for message in messages)
 
 
 def may_hand_out(broker: BrokerState) -> bool:
     """May some consumer be handed a message that is not certain to be there?"""
-    if not broker.has_absent:
+    if not broker.has_doubts:
         return False
     return any(queue.consumers and absent_at_most(broker, queue) for queue in broker.queues.values())

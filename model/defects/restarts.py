@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE, is_dead_letter
-from amqpspec.model.broker.survival import DURABLE, GIVEN_BACK, LETTERS
+from amqpspec.model.broker.survival import DURABLE, GIVEN_BACK, LETTERS, QUORUM
 from amqpspec.model.judging.known_defect import OutputDefect
-from amqpspec.model.judging.windows import EVERYTHING, SERVICE, Difference, Part, Scope, Window
+from amqpspec.model.judging.windows import CRASH, EVERYTHING, SERVICE, Difference, Part, Scope, Window, of_queues
 from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
@@ -14,6 +14,8 @@ from amqpspec.model.protocol.methods import Method, OperatorAction
 from amqpspec.model.rules.operator.faults import KILLED
 
 _RESTART = ("broker.restart",)
+#: Seconds in which the name of a new queue is written down, and in which a kill takes place.
+_NOTED_AFTER = 1.5
 
 
 def _has_transient_exchange(broker: Broker, action: OperatorAction) -> Scope | None:
@@ -34,6 +36,14 @@ def _kills_dead_letters(broker: Broker, action: OperatorAction) -> Scope | None:
     quorum = (queue for queue in broker.queues.values() if queue.type is QueueType.QUORUM)
     is_killed = broker.down_by == KILLED
     return EVERYTHING if is_killed and any(EXCHANGE in queue.arguments for queue in quorum) else None
+
+
+def _has_new_queue(broker: Broker, action: OperatorAction) -> Scope | None:
+    if broker.down_by != KILLED:
+        return None
+    replicated = [queue for queue in broker.queues.values() if queue.type is not QueueType.CLASSIC]
+    new = [queue for queue in replicated if broker.now - queue.made_at < _NOTED_AFTER]
+    return of_queues(broker, new) if new else None
 
 
 def _is_of_letter(broker: Broker, difference: Difference) -> bool:
@@ -69,6 +79,17 @@ RESTARTS: tuple[Window, ...] = (
         kinds=_RESTART,
         arms=_has_transient_exchange,
         explains=_is_of_exchange,
+    ),
+    Window(
+        name="kill-forgets-new-queue",
+        requirement=QUORUM,
+        statement="A quorum queue or stream that was declared less than half a second before a kill has lost its"
+        " messages, also those that were confirmed, or is not served any more.",
+        source="ra_directory.erl, auto_save (the names of queues are written every 500 ms)",
+        by_chance=True,
+        spoils=CRASH,
+        kinds=_RESTART,
+        arms=_has_new_queue,
     ),
     Window(
         name="kill-repeats-dead-letters",

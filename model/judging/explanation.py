@@ -40,8 +40,8 @@ from amqpspec.model.rules.internal_events import can_come_about
 #: leads, and until the broker gives up those who were connected to it.
 UNSTEADY = 20.0
 #: The same while a queue's node is down: a broker may ask for it again and again (rabbit_amqqueue:retry_wait, which
-#: takes 2,000 times 30 ms).
-UNTIL_NOT_FOUND = 90.0
+#: takes 2,000 times 30 ms, and each time a question to a node that is not there: two minutes were seen).
+UNTIL_NOT_FOUND = 240.0
 
 
 @dataclass(slots=True)

@@ -83,6 +83,7 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
         for queue, message in copies:
             if method.name == "basic.ack":
                 message.stored_by = CONFIRMED
+                message.may_be_absent = False
             # delivered and given back before its confirm was seen, which does not show where it is now
             was_requeued = message.arrival is Arrival.RETURNING
             if (queue.unproven or queue.dropping) and not was_requeued and tells_of_arrival(copies, queue, message):

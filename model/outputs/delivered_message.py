@@ -82,7 +82,7 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
         m
         for m in list(messages)[:place]
         if m.arrival is not Arrival.RETURNING
-        and not m.may_be_absent
+        and not (m.may_be_absent or m.may_be_late)
         and (m.transit_group != found.transit_group or m.via == found.via)
         and not may_come_later(queue, m, found)
         and not may_be_overtaken(queue, m, found)

@@ -27,6 +27,7 @@ _SEEN = """
     end.
 """
 _NODES = "lists:sort(nodes())."
+_PARTITIONS = "case catch rabbit_node_monitor:partitions() of Found when is_list(Found) -> Found; _ -> none end."
 
 #: Moves a quorum queue's leader, which some versions offer in a module of their own. It is done when the node that was
 #: asked says so: the function waits.
@@ -60,10 +61,10 @@ class ClusterFaults:
         self._ways: dict[str, Callable[[Sequence[ClusterNode]], None]] = {
             "broker.stop": self._stop,
             "broker.kill": self._kill,
-            "broker.pause": lambda nodes: _each(nodes, ClusterNode.pause),
+            "broker.pause": lambda nodes: _each(nodes, lambda node: node.pause()),
             "broker.resume": self._resume,
             "broker.restart": self._restart,
-            "network.cut": lambda nodes: _each(nodes, ClusterNode.cut),
+            "network.cut": lambda nodes: _each(nodes, lambda node: node.cut()),
             "network.heal": self._heal,
         }
 
@@ -91,7 +92,7 @@ class ClusterFaults:
                     self._ways[fault.name](nodes)
             except ENGINE_ERRORS as error:
                 raise OperatorError(f"{fault.name}: {one_line(error)}") from error
-            except OperatorError:
+            except OperatorMissing:
                 raise
             except TargetError as error:
                 raise OperatorError(f"{fault.name}: {error}") from error
@@ -99,14 +100,24 @@ class ClusterFaults:
     def undo(self) -> None:
         with self._lock:
             try:
-                _each(self._nodes, ClusterNode.resume)
+                _each(self._nodes, lambda node: node.resume())
                 self._heal(self._nodes)
                 self._start([node for node in self._nodes if not node.is_up])
                 await_whole(self._nodes, time.monotonic() + self._timeout)
+                self._mend_partition()
             except ENGINE_ERRORS as error:
                 raise OperatorError(f"the cluster cannot be made whole again: {one_line(error)}") from error
             except TargetError as error:
                 raise OperatorError(f"the cluster cannot be made whole again: {error}") from error
+
+    def _mend_partition(self) -> None:
+        """Up to 4.2 a node that was paused for longer than the others wait does not notice that they went on without
+        it, and does not know what they know since, nor they what it knows: somebody has to start it again (RabbitMQ
+        guide: network partitions, suspend and resume).
+        """
+        if any(node.evaluate(_PARTITIONS) not in ("[]", "none") for node in self._nodes):
+            self._restart([node for node in self._nodes if node.was_paused] or self._nodes[:1])
+            await_whole(self._nodes, time.monotonic() + self._timeout)
 
     def _node(self, number: object) -> ClusterNode:
         for node in self._nodes:
@@ -119,7 +130,7 @@ class ClusterFaults:
         self._note_all_down()
 
     def _kill(self, nodes: Sequence[ClusterNode]) -> None:
-        _each(nodes, ClusterNode.kill)
+        _each(nodes, lambda node: node.kill())
         self._note_all_down()
 
     def _note_all_down(self) -> None:
@@ -131,7 +142,9 @@ class ClusterFaults:
 
     def _start(self, nodes: Sequence[ClusterNode]) -> None:
         """Without a majority a node does not come up before others do: then it is only started."""
-        _each(nodes, ClusterNode.start)
+        if not nodes:
+            return
+        _each(nodes, lambda node: node.start())
         up = [node for node in self._nodes if node.is_up and not node.is_paused]
         if 2 * len(up) <= len(self._nodes) or (self._was_all_down and len(up) < len(self._nodes)):
             return
@@ -141,23 +154,25 @@ class ClusterFaults:
         self._await_connected()
 
     def _resume(self, nodes: Sequence[ClusterNode]) -> None:
-        _each(nodes, ClusterNode.resume)
+        _each(nodes, lambda node: node.resume())
         self._await_connected()
         _each([node for node in nodes if node.is_up], lambda node: node.await_ready(self._timeout))
 
     def _heal(self, nodes: Sequence[ClusterNode]) -> None:
         """Not before all have noticed that they were cut off: else some of them would notice it afterwards."""
         cut = [node for node in nodes if node.is_cut]
+        if not cut:
+            return
         until = time.monotonic() + self._timeout
         for node in self._nodes:
             if not node.is_up or node.is_paused:
                 continue
             lost = {name_of(each.number) for each in (self._nodes if node.is_cut else cut) if each is not node}
             _await(lambda node=node: node.evaluate(_NODES), lambda seen, lost=lost: not lost & _names(seen), until)  # type: ignore[misc]
-        _each(nodes, ClusterNode.heal)
+        _each(cut, lambda node: node.heal())
         self._await_connected()
         # those that paused themselves while they were cut off serve again
-        _each([node for node in nodes if node.is_up], lambda node: node.await_ready(self._timeout))
+        _each([node for node in cut if node.is_up], lambda node: node.await_ready(self._timeout))
 
     def _await_connected(self) -> None:
         connected = [node for node in self._nodes if node.is_up and not node.is_paused and not node.is_cut]

@@ -62,6 +62,8 @@ class ClusterNode:
         self.is_up = False
         self.is_paused = False
         self.is_cut = False
+        #: it was paused since it was started: others may have taken it for gone, unseen by itself
+        self.was_paused = False
 
     @classmethod
     def create(
@@ -104,6 +106,7 @@ class ClusterNode:
         self._container.start()
         self._log = ContainerLog(self._container)
         self.is_up = True
+        self.was_paused = False
 
     def await_ready(self, timeout: float) -> None:
         """Raises BrokerUnavailable where it does not answer AMQP in time."""
@@ -128,7 +131,7 @@ class ClusterNode:
     def pause(self) -> None:
         if self.is_up and not self.is_paused:
             self._container.pause()
-            self.is_paused = True
+            self.is_paused = self.was_paused = True
 
     def resume(self) -> None:
         if self.is_paused:

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +38,7 @@ _STOP_TIMEOUT = 10.0  # seconds from the polite signal to the other
 _LAST_WORDS = 2.0  # seconds in which a broker ends that has hung up on a client, and says why
 _OPERATOR_TIMEOUT = 60.0  # seconds for one call of rabbitmqctl
 _BETWEEN_LOOKS = 0.02  # seconds
+_PROC = Path("/proc")
 _GUARD = 'read -r _; kill -s KILL -- "-$1" 2>/dev/null; rm -rf -- "$2"'
 """Ends the broker, whose group and directory are given, when this process was killed: then its input ends."""
 
@@ -310,13 +311,24 @@ class ProcessBroker:
 
 
 def _is_there(group: int) -> bool:
+    """Does a process of the group live? One that is over may stay in it, where nobody looks how it ended."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # a process that is over, and whose parent has not looked
-        return True
-    return True
+    except PermissionError:
+        pass
+    states = list(_states(group))
+    return any(state not in "ZX" for state in states) if states else not _PROC.is_dir()
+
+
+def _states(group: int) -> Iterator[str]:
+    """Of the processes of the group, as far as the system tells."""
+    for stat in _PROC.glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, IndexError):  # it may end meanwhile
+            state, _, own = stat.read_text(errors="replace").rpartition(")")[2].split()[:3]
+            if own == str(group):
+                yield state
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:

@@ -27,6 +27,8 @@ from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.health import check_alive
 from amqpspec.targets.brokers.single_node import BROKER_FAULTS
+from amqpspec.targets.client.carrier import Driver
+from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 DESCRIPTION = TargetDescription("ours", "MyBroker", "1", "rabbitmq-4.3")
@@ -128,6 +130,7 @@ class Elsewhere:
         self._fails_at = fails_at
         self.faults: list[Noting] = []
         self.starts = 0
+        self.driver: Driver = WireClient
 
     def target(self) -> TargetUnderTest:
         return replace(started(self._stack)[0], faults=None, faults_elsewhere=BROKER_FAULTS)
@@ -146,7 +149,7 @@ class Elsewhere:
     def started(self) -> TargetUnderTest:
         target, faults = started(self._stack, self._fails_at if not self.faults else "")
         self.faults.append(faults)
-        return target
+        return replace(target, driver=self.driver)
 
 
 class Breakable:
@@ -191,6 +194,26 @@ def test_one_that_is_lost_meanwhile_is_started_again_and_the_scenarios_go_on(
     (found,) = carried.result.failures
     assert found.failure.requirement == SERVES_ON and "it does not come back" in found.failure.observed
     assert "none of them does it again" in "".join(found.failure.state)
+
+
+def test_those_that_went_well_beside_one_that_was_lost_are_not_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: ExitStack
+) -> None:
+    elsewhere = Elsewhere(stack)
+    refused: list[str] = []
+
+    class Refuses(WireClient):
+        def connect(self, name: str, address: Address | None = None, *, timeout: float = 10.0) -> None:
+            if name == "z" and not refused:
+                refused.append(name)
+                raise TargetUnreachable("not now")
+            super().connect(name, address, timeout=timeout)
+
+    elsewhere.driver = Refuses
+    files = scenarios(one=STOPPED, two=STOPPED, three=STOPPED.replace("b.1", "z.1"))
+    carried = Carried(tmp_path, monkeypatch, elsewhere.target(), files, elsewhere)
+    assert refused and carried.told == ["one", "two", "three"] and carried.verdicts == [Verdict.PASS] * 3
+    assert [each.done.count("broker.restart") for each in elsewhere.faults] == [1, 1]
 
 
 def test_what_it_did_is_in_the_trace_that_is_judged_again(

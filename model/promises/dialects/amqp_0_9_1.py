@@ -19,6 +19,7 @@ AMQP_0_9_1 = Dialect(
     negative_delivery_limit_is_none=True,
     quorum_nack_has_not_failed=False,
     quorum_acquired_count=False,
+    nodes_pause_themselves=True,
     quorum_count_on_first_get=False,
     lost_consumers_by_creation=False,
     quorum_active_by_priority=False,

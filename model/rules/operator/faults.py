@@ -24,7 +24,7 @@ Requirements:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from amqpspec.model.broker.broker import Broker
@@ -104,8 +104,7 @@ def resume(broker: Broker, action: OperatorAction) -> None:
 
 def restart(broker: Broker, action: OperatorAction) -> None:
     """It is up again, with what has survived."""
-    is_killed = broker.down_by == KILLED
-    life = _Life(is_killed, _certain(broker, is_killed=is_killed), {*_held(broker), *_coming_back(broker)})
+    life = _life(broker, is_killed=broker.down_by == KILLED)
     for channel in broker.channels.values():
         _note_unfinished(broker, channel)
     _end_connections(broker, is_killed=life.is_killed)
@@ -133,8 +132,7 @@ def restart(broker: Broker, action: OperatorAction) -> None:
 
 def keep_messages(broker: Broker, queue: Queue, *, is_killed: bool) -> None:
     """Of one queue alone, whose node of a cluster is up again."""
-    held = {*_held(broker, queue), *_coming_back(broker)}
-    _keep_messages(broker, queue, _Life(is_killed, _certain(broker, is_killed=is_killed), held))
+    _keep_messages(broker, queue, _life(broker, is_killed=is_killed))
     _leave_open(broker, queue)
     broker.refresh(queue)
     note_doubts(broker)
@@ -147,6 +145,14 @@ class _Life:
     is_killed: bool
     certain: Collection[Message]
     held: Collection[Message]
+    #: by queue, whom it counts as consumers: those, and who holds something
+    counted: Mapping[Queue, int]
+
+
+def _life(broker: Broker, *, is_killed: bool) -> _Life:
+    counted = {queue: len(queue.consumers) + broker.holders(queue) for queue in broker.queues.values()}
+    held = {*_held(broker), *_coming_back(broker)}
+    return _Life(is_killed, _certain(broker, is_killed=is_killed), held, counted)
 
 
 def _certain(broker: Broker, *, is_killed: bool) -> set[Message]:
@@ -223,9 +229,11 @@ def _keep_exchanges(broker: Broker) -> None:
 
 
 def _keep_messages(broker: Broker, queue: Queue, life: _Life) -> None:
+    is_late = life.is_killed and queue.type is QueueType.QUORUM
+    queue.still_counted = life.counted.get(queue, 0) if is_late else 0
     queue.consumers.clear()
     queue.active.consumer = queue.active.previous = None
-    queue.still_counted = queue.ready_while_gone_counted = queue.handed_out = 0
+    queue.ready_while_gone_counted = queue.handed_out = 0
     queue.dropping.clear()
     if "x-expires" in queue.arguments:
         broker.fired(EXPIRES)
@@ -289,6 +297,7 @@ def _be_late(queue: Queue, life: _Life) -> None:
     comes back when it has seen that they are gone.
     """
     for message in queue.messages:
+        message.may_be_late = life.is_killed and message in life.held
         message.arrival = Arrival.RETURNING if message in life.held else Arrival.PUBLISHED
         queue.unproven[message] = None
 
@@ -335,8 +344,9 @@ def _decide(broker: Broker) -> None:
             _lose(broker, queue, message)
         for message in queue.messages:
             message.redelivered |= message.may_be_flagged
-            message.may_be_absent = message.may_be_flagged = False
+            message.may_be_absent = message.may_be_late = message.may_be_flagged = False
             message.unseen = 0
+        queue.still_counted = 0
         broker.prove_all(queue)
         broker.refresh(queue)
 

@@ -107,7 +107,8 @@ def _is_held_elsewhere(broker: Broker, queue: Queue) -> bool:
 
 def _be_away(broker: Broker, node: int, by: str) -> None:
     broker.failed = {**broker.failed, node: broker.failed.get(node, frozenset()) | {by}}
-    broker.shaken |= {connection.name for connection in _connections_of(broker, node)}
+    shaken = broker.connections.values() if broker.dialect.nodes_pause_themselves else _connections_of(broker, node)
+    broker.shaken |= {connection.name for connection in shaken}
     _find_leaders(broker, node)
     for queue in broker.queues.values():
         has_it = queue.node == node and queue.type is QueueType.CLASSIC
@@ -170,12 +171,13 @@ def _connections_of(broker: Broker, node: int) -> Iterator[Connection]:
 
 def may_end_with_node(broker: Broker, connection: Connection) -> bool:
     """May the connection end for no reason of its own?"""
-    return node_of(connection.name) in broker.failed or connection.name in broker.shaken or _may_be_alone(broker)
+    return node_of(connection.name) in broker.failed or connection.name in broker.shaken or _is_alone(broker)
 
 
-def _may_be_alone(broker: Broker) -> bool:
-    """Up to 4.2 a node that is left without a majority may end its connections (cluster_partition_handling)."""
-    return bool(broker.failed) and not has_majority(broker.failed)
+def _is_alone(broker: Broker) -> bool:
+    """A node that is left without a majority may end its connections as well."""
+    is_left = bool(broker.failed) and not has_majority(broker.failed)
+    return is_left and broker.dialect.nodes_pause_themselves
 
 
 def end_with_node(broker: Broker, connection: Connection) -> None:

@@ -154,7 +154,7 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
         requirement = _shown_by_redeclare(broker, queue, wanted, bool(arguments.get("durable")))
     else:
         check_arguments(broker, channel, wanted)
-        wanted.vhost = vhost_of(broker, channel)
+        wanted.vhost, wanted.made_at = vhost_of(broker, channel), broker.now
         wanted.least_max_priority = broker.dialect.least_max_priority
         wanted.negative_limit_is_none = broker.dialect.negative_delivery_limit_is_none
         queue = broker.queues[wanted.name] = wanted
@@ -244,6 +244,8 @@ def _answer_declare(
         # asking for the numbers is a use (rabbit_amqqueue_process:handle_call stat); quorum queues are not asked
         broker.used(queue)
     low, high = broker.ready_range(queue)
+    if broker.may_not_be_led(queue):
+        low = 0
     if low < high and queue.unproven and queue.type is not QueueType.STREAM:
         requirements.append("QUEUE-002")
     if queue.type is QueueType.STREAM and not queue.open_by:
@@ -254,7 +256,7 @@ def _answer_declare(
     arguments = {
         "queue": Generated(_generated(broker), broker.serial) if generated else queue.name,
         "message_count": between(low, high),
-        "consumer_count": between(0 if queue.open_by else present, most),
+        "consumer_count": between(0 if queue.open_by or broker.may_not_be_led(queue) else present, most),
     }
     effect: QueueNamed | CountsTold = QueueNamed(queue) if generated else CountsTold(queue)
     # a wrong number is the doing of whatever changed it last

@@ -33,19 +33,19 @@ def test_numbers_are_ranges() -> None:
 def test_all_or_none() -> None:
     broker, queue = queue_of("?m?")
     all_are_there(broker, queue)
-    assert broker.ready_range(queue) == (3, 3) and not broker.has_absent
+    assert broker.ready_range(queue) == (3, 3) and not broker.has_doubts
     broker, queue = queue_of("?m?")
     none_is_there(broker, queue)
-    assert broker.ready_range(queue) == (1, 1) and not broker.has_absent
+    assert broker.ready_range(queue) == (1, 1) and not broker.has_doubts
 
 
 def test_those_in_front_only() -> None:
     broker, queue = queue_of("?m?")
     queue.returned = 2
     none_is_there(broker, queue, [0])
-    assert len(queue.messages) == 2 and broker.has_absent and queue.returned == 1
+    assert len(queue.messages) == 2 and broker.has_doubts and queue.returned == 1
 
 
 def test_who_is_handed_out_was_there() -> None:
     broker, queue = queue_of("?")
-    assert not broker.take(queue, 0).may_be_absent and not broker.has_absent
+    assert not broker.take(queue, 0).may_be_absent and not broker.has_doubts

@@ -51,6 +51,12 @@ class Restarted(Conversation):
             delivery_tag=tag, redelivered=redelivered, exchange="", routing_key="q", message_count=left,
         )  # fmt: skip
 
+    def deliver_persistent(self, channel: str, redelivered: bool) -> Self:
+        return self.see(
+            channel, "basic.deliver", "m1", properties={"delivery_mode": 2},
+            consumer_tag="t", delivery_tag=1, redelivered=redelivered, exchange="", routing_key="q",
+        )  # fmt: skip
+
     def nothing(self) -> Self:
         return self.send("c.1 basic.get q").see("c.1", "basic.get-empty")
 
@@ -199,3 +205,24 @@ def test_what_a_limit_drops_of_what_is_not_certain_is_undecided() -> None:
     talk = Restarted().declared(**{"x-max-length": "2"}).confirmed("m1")
     talk.send("b.1 basic.publish q body=m2 delivery-mode=2 &").restart()
     assert talk.acceptor.verdict is Verdict.INCONCLUSIVE and talk.counted(7).acceptor.failures == []
+
+
+def test_a_number_does_not_tell_what_came_since_from_what_was_in_doubt() -> None:
+    talk = outstanding(2).restart().get(1, "m0", 1).send("c.1 basic.publish q body=n1 delivery-mode=2")
+    talk.counted(1).rest()
+    assert talk.is_right
+    assert talk.fork().get(2, "n1", 0).is_right
+    assert talk.fork().get(2, "m2", 0).is_right
+
+
+def test_what_one_client_held_may_be_handed_to_another_one_before_its_end_is_seen() -> None:
+    talk = Restarted().declared().confirmed("m1")
+    for name in ("a", "b"):
+        talk.send(f"{name}.2 basic.qos 1").see(f"{name}.2", "basic.qos-ok")
+        talk.send(f"{name}.2 basic.consume q tag=t").see(f"{name}.2", "basic.consume-ok", consumer_tag="t")
+        if name == "a":
+            talk.deliver_persistent("a.2", redelivered=False)
+    talk.rest()
+    assert talk.fork().deliver_persistent("b.2", redelivered=True).blamed == "ACK-001"
+    talk.fault("broker.stop").deliver_persistent("b.2", redelivered=True).closed("b", "a").fault("broker.restart")
+    assert talk.get(1, "m1", 0, redelivered=True).is_right
