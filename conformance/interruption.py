@@ -34,6 +34,11 @@ def was_interrupted() -> bool:
     return bool(_came)
 
 
+def times_interrupted() -> int:
+    """How many signals came, in this block of `ended_by_signals`."""
+    return len(_came)
+
+
 def raise_if_interrupted() -> None:
     """Raise once more what a signal raised, in this block of `ended_by_signals`; nothing came: do nothing."""
     if _came:

@@ -54,6 +54,10 @@ class Restarts(Protocol):
         """The last that it wrote to its log, where that is known."""
         ...
 
+    def breakable(self) -> tuple[TargetUnderTest, Restarts]:
+        """Another one like it that bears faults, where this one does not; who starts it again. Raises `TargetError`."""
+        ...
+
 
 class Losses:
     """What was seen of losses in one run."""

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 from amqpspec.conformance.failures.shrinking_time import MOST_SHRINKING_TIME, WHOLE_RUN
 from amqpspec.conformance.interruption import raise_if_interrupted
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.language.faults import breaks_broker, is_left_broken
 from amqpspec.conformance.losses import ENOUGH, Restarts, blocked, given_up
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.run_record import RunRecord
 from amqpspec.conformance.scenarios.applicability import applicable, needs_operator
-from amqpspec.conformance.scenarios.configured_alike import configured_alike
+from amqpspec.conformance.scenarios.configured_alike import broken_alike, configured_alike
 from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name, sequence_of
 from amqpspec.conformance.search_of_run import SearchOfRun
 from amqpspec.conformance.session.cleanup import LAST_TIME_LIMIT, NO_ANSWER, Cleaner
@@ -34,6 +36,8 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.targets.brokers.health import is_alive, not_served
 from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
+from amqpspec.targets.brokers.shared_faults import SharedFaults
+from amqpspec.targets.clock import FastForwardClock
 from amqpspec.targets.errors import OperatorError, ServesNoMore, TargetError, TargetUnreachable
 from amqpspec.targets.suite_error import line_of
 
@@ -243,7 +247,9 @@ class Runner:
         watch = self._in_use.watch(self._record.losses)
 
         def next_one(command: Command | None) -> None:
-            if begun and command is not None:
+            if is_left_broken(each for each in begun if each is not None):
+                pass  # that nobody answers is what was wanted
+            elif begun and command is not None:
                 watch.ask()
             elif begun:
                 self._check_alive(suspect.name)
@@ -279,6 +285,8 @@ class Runner:
         """Scenarios that wait, and those that need the operator, run beside the others. Rough ones come after gentle
         ones, and those that want to be alone come last. While these wait, the first rounds of the search are made.
         """
+        broken = [each for each in scenarios if self._is_broken_for_all(each.commands)]
+        scenarios = [each for each in scenarios if each not in broken]
         together = [each for each in scenarios if not each.alone]
         waiting = [each for each in together if each.waits or (needs_operator(each.commands) and not each.rough)]
         others = [each for each in together if each not in waiting]
@@ -293,6 +301,48 @@ class Runner:
         for group in configured_alike(each for each in scenarios if each.alone):
             if not self._record.is_enough():
                 self._run_configured_alike(group)
+        if broken and not self._record.is_enough():
+            with self._in_use.bearing_faults():
+                self._through_losses(lambda: self._run_broken(broken))
+
+    def _is_broken_for_all(self, commands: Sequence[Command]) -> bool:
+        """Do they break a broker that others use?"""
+        return breaks_broker(commands) and self.target.own_broker is None
+
+    def _run_broken(self, scenarios: Sequence[CommandFile]) -> None:
+        """Scenarios in which the broker is stopped, killed or paused. Those to which the same is done run beside each
+        other, and it is done once for all of them.
+        """
+        for group in broken_alike(each for each in scenarios if not self._is_over(each)):
+            if not self._record.is_enough():
+                self._run_broken_alike(group)
+
+    def _run_broken_alike(self, group: Sequence[CommandFile]) -> None:
+        injector = self.target.faults
+        if injector is None or len(group) == 1 or isinstance(self.target.clock, FastForwardClock):
+            for scenario in group:
+                self._take(self._begin(scenario))
+            return
+        place = self._in_use.place
+        shared = SharedFaults(injector, len(group), place.is_stopped)
+
+        def carry_out(scenario: CommandFile) -> CarriedOut:
+            with shared.member() as faults:
+                sharing = replace(place, target=replace(place.target, faults=faults))
+                return sharing.carry_out(self._sequence(scenario))
+
+        with ThreadPoolExecutor(len(group), thread_name_prefix="broken") as pool:
+            begun = [pool.submit(carry_out, scenario) for scenario in group]
+            # while one of them goes on, the broker may be down
+            wait(begun)
+        lost = next((each.exception() for each in begun if each.exception() is not None), None)
+        for each in begun:
+            if lost is None:
+                self._take(each.result())
+            elif each.exception() is None and _is_in_order(each.result()):
+                self._record.count(each.result())
+        if lost is not None:
+            raise lost
 
     def _run_configured_alike(self, group: Sequence[CommandFile]) -> None:
         """Scenarios for which the broker is configured in one way: they run beside each other, and beside no others."""
@@ -338,9 +388,10 @@ class Runner:
         """Run commands of the sequence `repeats`, or some of them, that belong to no count, with little patience."""
         again = CommandSequence(name, tuple(commands), repeats=repeats, deadline=SHRINKING_DEADLINE)
         try:
-            outcome = self._in_use.place.carry_out(again)
+            with self._in_use.bearing_faults() if self._is_broken_for_all(commands) else nullcontext():
+                outcome = self._in_use.place.carry_out(again)
         except OperatorError:
-            if not is_alive(self.target.address):
+            if not is_alive(self.target.present_address):
                 raise
             return ()  # what the operator was to act upon is not there in some of the commands
         raise_if_interrupted()
@@ -358,9 +409,9 @@ class Runner:
         """Now that all connections of the run are over: does the broker serve a fresh one, and delete what is left?"""
         self._in_use.cleaner.close()
         gets = dialect_named(self.target.description.dialect).text.get_is_known
-        refusal = not_served(self.target.address, gets)
+        refusal = not_served(self.target.present_address, gets)
         self._record.losses.served += refusal is None
-        address, record = self.target.address, self._record
+        address, record = self.target.present_address, self._record
         wrong = [refusal] if refusal is not None else []
         with Cleaner() as cleaner:
             left = cleaner.clean_up(address, record.left_behind, self._in_use.patience)

@@ -26,8 +26,9 @@ from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
 from amqpspec.conformance.interruption import undisturbed
+from amqpspec.conformance.language.faults import breaks_broker
 from amqpspec.conformance.run_options import RunOptions
-from amqpspec.conformance.scenarios.applicability import absent_methods, needs_operator
+from amqpspec.conformance.scenarios.applicability import left_out_of_search, needs_operator
 from amqpspec.conformance.search.actions import Limits
 from amqpspec.conformance.search.machine import Made
 from amqpspec.conformance.search.round import ROUND, make_round
@@ -147,7 +148,7 @@ def _sequences_of(work: Round, options: RunOptions, target: TargetUnderTest) -> 
         work.number,
         options.steps,
         options.themes,
-        absent_methods(target) | work.ends_it,
+        left_out_of_search(target) | work.ends_it,
         limits=Limits(target.channel_max, target.frame_max),
         refused=work.refused,
         avoided=work.avoided,
@@ -204,7 +205,7 @@ class SeveralProcesses:
         self._ahead = AHEAD * options.jobs
         start = _context()
         self._stop: Event = start.Event()
-        target = replace(place.target, operator=None)
+        target = replace(place.target, operator=None, faults=None)
         seen: Memory = start.RawArray("d", NUMBERS)
         if place.patience is not None:
             place.patience.share(seen, options.jobs + 1)
@@ -246,7 +247,8 @@ class SeveralProcesses:
             yield outcome
 
     def _submit(self, sequence: CommandSequence, until: float | None) -> Future[CarriedOut | None]:
-        if needs_operator(sequence.commands):
+        own_broker = self._place.target.own_broker is not None and breaks_broker(sequence.commands)
+        if needs_operator(sequence.commands) and not own_broker:
             return self._here.submit(_carried_out_at, self._place, sequence, until)
         with undisturbed(), _told_if_lost():  # a process that is half begun would never end
             return self._pool.submit(_carry_out, sequence, until)

@@ -39,6 +39,8 @@ class Address:
     keyfile: str = ""
     #: seconds between the heartbeats that connections ask for of which nothing else is said, 0 for none
     heartbeat: int = 0
+    #: where TCP connections are made, if not there: the port of a proxy on the way to it
+    way: tuple[str, int] | None = None
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import settings
 
 from amqpspec.pipeline.spark_session import spark_session
+from amqpspec.targets.brokers.cluster_broker import ClusterBroker
 from amqpspec.targets.brokers.docker_broker import DockerBroker
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from tests.scheduling import Scheduling, arrange, note_of_container
@@ -53,6 +54,7 @@ class BrokerPool:
         self._config = config
         self._missing = config.stash.setdefault(_missing_key, {})
         self._running: dict[str, DockerBroker] = {}
+        self._clusters: dict[str, ClusterBroker] = {}
         self._at_the_end = contextlib.ExitStack()
 
     def get(self, name: str) -> DockerBroker:
@@ -64,6 +66,17 @@ class BrokerPool:
                 self._missing[name] = str(error)
         if name in self._running:
             return self._running[name]
+        self.report_missing(name)
+
+    def cluster(self, name: str, image: str) -> ClusterBroker:
+        """The same of three nodes."""
+        if name not in self._clusters and name not in self._missing:
+            try:
+                self._clusters[name] = self._at_the_end.enter_context(ClusterBroker(image))
+            except BrokerUnavailable as error:
+                self._missing[name] = str(error)
+        if name in self._clusters:
+            return self._clusters[name]
         self.report_missing(name)
 
     def report_missing(self, name: str, why: str = "") -> NoReturn:
@@ -95,7 +108,7 @@ def _brokers_of(item: pytest.Item) -> list[str]:
     callspec = getattr(item, "callspec", None)
     parameters = [value for value in callspec.params.values() if isinstance(value, str)] if callspec else []
     wanted = (*getattr(item, "fixturenames", ()), *parameters)
-    return [name for name in (*BROKER_IMAGES, "rabbitmq_program") if name in wanted]
+    return [name for name in (*BROKER_IMAGES, "rabbitmq_program", "cluster_4_3") if name in wanted]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -174,6 +187,12 @@ def rabbitmq_4_0(broker_pool: BrokerPool) -> DockerBroker:
 def rabbitmq_4_3(broker_pool: BrokerPool) -> DockerBroker:
     """RabbitMQ 4.3 or later: the image follows Debian's testing suite."""
     return broker_pool.get("rabbitmq_4_3")
+
+
+@pytest.fixture(scope="session")
+def cluster_4_3(broker_pool: BrokerPool) -> ClusterBroker:
+    """Three nodes of it."""
+    return broker_pool.cluster("cluster_4_3", RABBITMQ_IMAGES["rabbitmq_4_3"])
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from amqpspec.command_line.exit_codes import USAGE
 from amqpspec.command_line.logins import without_logins
+from amqpspec.conformance.soak.schedule import Kind
 from amqpspec.conformance.traces.local_path import not_served
 from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.version import tool_version
@@ -71,6 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     _report(commands.add_parser("report", help="stored runs side by side, as one HTML page"))
     _pipeline(commands.add_parser("pipeline", help="a store of recordings: judged in bulk, and its tables"))
     _campaign(commands.add_parser("campaign", help="searches on targets, spread over Spark, with traces in a store"))
+    _soak(commands.add_parser("soak", help="publishers and consumers under load while faults come: what is lost"))
     _requirements(commands.add_parser("requirements", help="the requirements, with their sources"))
     _faults(commands.add_parser("faults", help="the faulty variants of the embedded broker"))
     _serve(commands.add_parser("serve", help="the embedded broker on a port"))
@@ -84,8 +86,9 @@ def _target(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="embedded",
         metavar="TARGET",
-        help="amqp://user:password@host:port/vhost, amqps://…, embedded (default), embedded:FAULT, docker:IMAGE,"
-        " process:PATH, FILE.toml (docs/in-house-broker.md), or the name of an in-house target",
+        help="amqp://user:password@host:port/vhost, amqps://…, embedded (default), embedded:FAULT,"
+        " docker:IMAGE, cluster:IMAGE (three nodes), process:PATH, FILE.toml (docs/in-house-broker.md),"
+        " or the name of an in-house target",
     )
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
     parser.add_argument("--mode", choices=("lockstep", "burst"), default="lockstep")
@@ -304,6 +307,35 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
+def _soak(parser: argparse.ArgumentParser) -> None:
+    _target(parser)
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--minutes", type=_positive, default=1.0, metavar="N", help="how long clients run (default 1)")
+    length.add_argument("--seconds", type=_positive, metavar="N", help="the same in seconds")
+    parser.add_argument(
+        "--faults", type=_fault_kinds, default=tuple(Kind), metavar="KIND,…",
+        help=f"{', '.join(Kind)} (default: all that the target offers), or none",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=_seed, metavar=f"N|{RANDOM}", help="decides clients and faults (default: random, and shown)"
+    )
+    parser.add_argument(
+        "--rate", type=_seconds, default=0.0, metavar="N",
+        help="messages a second that each publisher sends at most (default: as many as the machine bears)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--patience", type=_positive, metavar="SECONDS",
+        help="the most that an answer may take, and a message that is expected at the end (default 20; embedded 10,"
+        " cluster 100)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--gate", type=Gate, choices=tuple(Gate), default=Gate.PROMISE, help="as of `run`: what exit code 1 is for"
+    )
+    parser.add_argument("--out", type=_path, default=Path("amqpspec-soak"), metavar="DIR", help="default amqpspec-soak")
+    parser.add_argument("--html", type=_path, metavar="FILE", help="default DIR/soak.html")
+    parser.add_argument("--json", type=_path, metavar="FILE", help="default DIR/soak.json")
+
+
 def _requirements(parser: argparse.ArgumentParser) -> None:
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--only", action="append", default=[], metavar="ID-PREFIX")
@@ -375,6 +407,17 @@ def _drivers(text: str) -> str:
     if twice:
         raise argparse.ArgumentTypeError(f"{twice[0]} is there twice")
     return text
+
+
+def _fault_kinds(text: str) -> tuple[Kind, ...]:
+    """Kinds of faults, with commas between."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if names == ["none"]:
+        return ()
+    unknown = [name for name in names if name not in set(Kind)]
+    if unknown or not names:
+        raise argparse.ArgumentTypeError(f"{text!r}: choose from {', '.join(Kind)}, or none")
+    return tuple(dict.fromkeys(map(Kind, names)))
 
 
 def _dialect(text: str) -> str:

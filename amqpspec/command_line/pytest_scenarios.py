@@ -18,6 +18,7 @@ from amqpspec.command_line.suite_errors import kept
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.language.faults import breaks_broker
 from amqpspec.conformance.scenarios.applicability import obstacle
 from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name, sequence_of
 from amqpspec.conformance.session.command_sequence import Place
@@ -117,7 +118,10 @@ class ScenarioItem(pytest.Item):
         scenario, scenarios = self.scenario, self.scenarios
         if reason := obstacle(scenario, scenarios.target):
             pytest.skip(f"not applicable: {reason}")
-        if scenario.alone and scenarios.is_shared:
+        is_broken = breaks_broker(scenario.commands) and scenarios.target.own_broker is None
+        if is_broken and scenarios.target.faults is None:
+            pytest.skip("is done to another broker than the one of these tests: amqpspec run does it")
+        if (scenario.alone or is_broken) and scenarios.is_shared:
             pytest.skip("wants the broker for itself: run it without -n")
         sequence = sequence_of(scenario)
         judgement = scenarios.place.carry_out(sequence).judgement

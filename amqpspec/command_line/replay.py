@@ -20,9 +20,10 @@ from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import HANDSHAKE
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile, read_command_file
+from amqpspec.conformance.language.faults import breaks_broker
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.losses import Losses, given_up
-from amqpspec.conformance.scenarios.applicability import not_said
+from amqpspec.conformance.scenarios.applicability import no_faults, not_said
 from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.traces.trace import TraceWriter
@@ -57,12 +58,13 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         directory = options.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="amqpspec-")))
         if options.out:
             stack.enter_context(held(options.out))
-        started = stack.enter_context(StartedTarget(options))
+        keeps_data = any(breaks_broker(each.commands) for each in files)
+        started = stack.enter_context(StartedTarget(options, keeps_data=keeps_data))
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
         with suppress(TargetError):  # the sequence finds out what it is that does not work
             served = check_alive(started.target.address)
         for file in files:
-            if why := not_said(file, started.target):
+            if why := not_said(file, started.target) or no_faults(file, started.target):
                 console.print(Text(f"{file.name or options.file}: {why}", style="yellow"), soft_wrap=True)
                 continue
             try:
@@ -108,7 +110,9 @@ def _carried_out(
     begun: list[Command] = []
     judgement: SequenceJudgement | None = None
     try:
-        with Session(target, trace, name, requirement=file.requirement, listeners=(shown,)) as session:
+        with Session(
+            target, trace, name, requirement=file.requirement, planned=file.commands, listeners=(shown,)
+        ) as session:
             for command in file.commands:
                 sent = shown.sent
                 if not session.over:
@@ -119,11 +123,11 @@ def _carried_out(
             judgement = session.finish()
         judgement = session.finish()  # what was raised when it ended is in it
         if served is not None:
-            check_alive(target.address, has_served=served)
+            check_alive(target.present_address, has_served=served)
     except TargetError as error:
         reason = str(error)
         try:
-            check_alive(target.address, has_served=bool(served))
+            check_alive(target.present_address, has_served=bool(served))
         except TargetError as still:
             reason = str(still)
         else:
@@ -161,7 +165,8 @@ class _Shown:
         """Nothing was sent for the command."""
         if is_over and self._issued != str(command):
             self._say(str(command), "bold")
-        why = "nothing more is judged in this sequence" if is_over else "its connection is closed, or open already"
+        ended = "nothing more is judged in this sequence"
+        why = ended if is_over else "its connection is closed, open already, or cut off"
         self._say(f"    was not sent: {why}", "yellow")
 
     def _say(self, text: str, style: str) -> None:

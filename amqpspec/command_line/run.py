@@ -29,7 +29,7 @@ from amqpspec.conformance.failures.ladder import with_ladders
 from amqpspec.conformance.interruption import Terminated
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
-from amqpspec.conformance.search.machine import THEMES, themes_for
+from amqpspec.conformance.search.machine import BREAKING, THEMES, themes_for
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter, read_trace
 from amqpspec.conformance.verdicts.deviations import (
@@ -116,6 +116,8 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         dialect = dialect_named(target.description.dialect)
         if options.theme and not themes_for(dialect, wanted.themes):
             raise UsageError(f"--theme {', '.join(options.theme)}: there is nothing of it to search in {dialect.title}")
+        if BREAKING in options.theme and target.own_broker is None:
+            raise UsageError(f"--theme {BREAKING}: only the embedded broker can be had for each sequence anew")
         trace = stack.enter_context(TraceWriter(options.out / "trace.jsonl", goes_on=True))
         fails = fails_the_run(listed, target.description, options.gate)
         listed_as = excuses(listed, target.description)

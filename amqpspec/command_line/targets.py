@@ -23,7 +23,10 @@ from amqpspec.model.promises.text_means import MEANS
 from amqpspec.reports.text import visible
 from amqpspec.targets.brokers.resolve import (
     RunningBroker,
+    again_by,
     dialect_said_by,
+    faults_elsewhere,
+    faults_of,
     is_started_here,
     last_lines_of,
     met,
@@ -54,15 +57,21 @@ def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
 class StartedTarget:
     """The same, for who may have to start it again. Use as a context manager."""
 
-    def __init__(self, options: argparse.Namespace, *, apart: bool = False) -> None:
-        """`apart`: the embedded broker has a process of its own. Raises `UsageError`."""
+    def __init__(self, options: argparse.Namespace, *, apart: bool = False, keeps_data: bool = False) -> None:
+        """`apart`: the embedded broker has a process of its own. `keeps_data`: it can be stopped and started again.
+
+        Raises `UsageError`.
+        """
         if options.mode != "lockstep":
             raise UsageError(f"--mode {options.mode} is not available in this version; lockstep is")
         self._library = library_of(options.driver)
         self._options = options
         self._apart = apart
+        self._keeps_data = keeps_data
         self._asked = dialect_named(options.dialect) if options.dialect else None
         self._running = ExitStack()
+        #: others that were started beside it
+        self._beside = ExitStack()
         self._broker: RunningBroker | None = None
         self._target: TargetUnderTest | None = None
         #: while its choices are looked at
@@ -83,7 +92,10 @@ class StartedTarget:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._running.close()
+        try:
+            self._beside.close()
+        finally:
+            self._running.close()
 
     @property
     def target(self) -> TargetUnderTest:
@@ -104,6 +116,13 @@ class StartedTarget:
         self._running.close()
         self._target = self._start()
         return self._target
+
+    def breakable(self) -> tuple[TargetUnderTest, Restarts]:
+        """Another one, to which faults can be done. Raises `TargetError`."""
+        other = StartedTarget(self._options, keeps_data=True)
+        other._target = self._target  # what it is is known
+        self._beside.enter_context(other)
+        return other.target, other
 
     def _start(self) -> TargetUnderTest:
         target = self._introduced()
@@ -141,7 +160,9 @@ class StartedTarget:
         """Started, and asked what it is."""
         options = self._options
         try:
-            started = running_broker(options.target, self._asked, apart=self._apart)
+            started = running_broker(
+                options.target, self._asked, apart=self._apart, keeps_data=self._keeps_data
+            )
             broker = self._broker = self._running.enter_context(started)
         except ValueError as error:
             raise UsageError(str(error)) from None
@@ -167,6 +188,9 @@ class StartedTarget:
             channel_max=limits.channel_max,
             frame_max=limits.frame_max,
             login_time=took,
+            faults=faults_of(broker),
+            own_broker=again_by(options.target, self._asked.name if self._asked else ""),
+            faults_elsewhere=() if self._keeps_data else faults_elsewhere(options.target),
         )
 
 

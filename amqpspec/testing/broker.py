@@ -5,8 +5,6 @@ What it looks at and changes belongs to the broker's thread, so everything is do
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import ssl
 import time
 from collections import deque
@@ -25,11 +23,9 @@ from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker as Served
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
 from amqpspec.targets.clock import SteppedClock
-from amqpspec.targets.embedded.connection import ClientConnection
 from amqpspec.targets.embedded.handshake import rabbitmq_properties
-from amqpspec.targets.embedded.loop import SHUTDOWN, Loop
+from amqpspec.targets.embedded.loop import Loop
 from amqpspec.targets.embedded.mishaps import MISHAPS
-from amqpspec.targets.embedded.restart import restart
 from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.testing.tls import Certificate
 from amqpspec.testing.views import (
@@ -97,12 +93,8 @@ class EmbeddedBroker:
         )  # fmt: skip
         self._keep = keep_published
         self._note_publications()
-        #: connections that the broker has ended: the client's end is closed with ours, so ours waits for the very end
-        self._parted: list[ClientConnection] = []
         self._passwords = {user: password}
         self._is_running = False
-        #: keeps the port while nobody listens there
-        self._place: socket.socket | None = None
 
     # ------------------------------------------------------------------------------------------ its life
 
@@ -114,11 +106,9 @@ class EmbeddedBroker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._is_running:
-            self._end_serving()
-        self._give_up_place()
-        for client in self._parted:
-            client.close()
-        self._parted.clear()
+            self._is_running = False
+            self._served.end()
+        self._served.node.give_up()
         if self._certificate is not None:
             self._certificate.remove()
         if error is None and self.failures:
@@ -127,8 +117,7 @@ class EmbeddedBroker:
     def start(self) -> None:
         """Serve, with what survived the last `stop`. Does nothing if it serves."""
         if not self._is_running:
-            self._give_up_place()
-            self._served.begin()
+            self._served.node.start_again()
             self._served.keep_port()
             self._is_running = True
 
@@ -140,18 +129,12 @@ class EmbeddedBroker:
         users, permissions and virtual hosts. Faults go on, and so does `block`; nothing else does.
         """
 
-        def end(loop: Loop) -> None:
-            if kill:
-                loop.break_off_all()
-            else:
-                loop.close_in_order(loop.clients_named(None), SHUTDOWN)
-                self._parted += loop.part_from_all()
-            restart(loop.responder, is_killed=kill)
-
         if self._is_running:
-            self._in_broker(end)
-            self._end_serving()
-            self._place = _kept(self._served.address)
+            self._is_running = False
+            if kill:
+                self._served.node.kill()
+            else:
+                self._served.node.stop()
 
     def restart(self, kill: bool = False) -> None:
         """`stop` and `start`, on the same port."""
@@ -164,7 +147,7 @@ class EmbeddedBroker:
         def begin_anew(loop: Loop) -> None:
             loop.heal("")
             loop.close_in_order(loop.clients_named(None), _CLOSED_BY_TEST)
-            self._parted += loop.part_from_all()
+            self._served.node.parted += loop.part_from_all()
             loop.responder.begin_anew()
             self._note_publications()
 
@@ -448,17 +431,8 @@ class EmbeddedBroker:
         self._in_broker(lambda _: None)
         self._served.give(OperatorAction(OPERATOR, 0, name, dict(arguments), sent=True))
 
-    def _end_serving(self) -> None:
-        self._is_running = False
-        self._served.end()
-
     def _note_publications(self) -> None:
         self._served.responder.own.broker.publications = deque(maxlen=self._keep)
-
-    def _give_up_place(self) -> None:
-        if self._place is not None:
-            self._place.close()
-            self._place = None
 
 
 def _queue(broker: ServedBroker, name: str) -> Queue:
@@ -466,15 +440,3 @@ def _queue(broker: ServedBroker, name: str) -> Queue:
     if name not in broker.queues:
         raise KeyError(f"no queue {name!r}; there are: {', '.join(broker.queues) or 'none'}")
     return broker.queues[name]
-
-
-def _kept(address: Address) -> socket.socket | None:
-    """A socket that has the port, so that nobody else is given it, and does not listen there."""
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    place = socket.socket(family, socket.SOCK_STREAM)
-    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    with contextlib.suppress(OSError):
-        place.bind((address.host, address.port))
-        return place
-    place.close()
-    return None

@@ -18,6 +18,7 @@ from typing import Any
 
 from amqpspec.conformance.failures import by_hand, pika_gaps, signs, step_by_step
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.faults import is_left_broken
 from amqpspec.conformance.language.names import on_the_broker, plain_failure
 from amqpspec.conformance.session.handshake_steps import STEPS
 from amqpspec.model.promises.registry import requirements
@@ -190,6 +191,8 @@ def _one_line(text: str) -> str:
 
 
 def _call(command: Command, earlier: Sequence[Command], by_steps: bool, patient: bool) -> str:
+    if command.connection != OPERATOR and is_left_broken(earlier) and not _is_connected(command.connection, earlier):
+        return _joined("tell", [_literal(f"> {command}   (not sent: nobody is there)")])
     if command.method in ("socket.abort", "socket.silence"):
         return f"{command.method.partition('.')[2]}({_literal(command.connection)})"
     if command.connection == OPERATOR:
@@ -218,6 +221,12 @@ def _call(command: Command, earlier: Sequence[Command], by_steps: bool, patient:
     if patient:
         words.append(f"quiet={_PATIENCE}")
     return _joined("do", words)
+
+
+def _is_connected(name: str, earlier: Sequence[Command]) -> bool:
+    """Was there a connection of that name since the broker was started last?"""
+    since = max((place for place, each in enumerate(earlier) if each.method == "broker.restart"), default=-1)
+    return any(each.connection == name for each in earlier[since + 1 :])
 
 
 def _left_behind(commands: Sequence[Command]) -> str:

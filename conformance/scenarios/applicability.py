@@ -10,20 +10,25 @@ from collections.abc import Callable, Collection, Iterable
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.language.faults import of_broker
 from amqpspec.conformance.scenarios.scenario_files import selected
+from amqpspec.conformance.session.nodes import node_of
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.session.through_library import not_expressible
 from amqpspec.model.promises.capabilities import METHODS, lacking
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
-from amqpspec.model.protocol.methods import OPERATOR
+from amqpspec.model.protocol.methods import FAULTS, OPERATOR
 from amqpspec.targets.brokers.operator import asked_of, not_offered
 
 Obstacle = Callable[[CommandFile, TargetUnderTest], str | None]
 
+MIRRORED = "needs a policy that mirrors classic queues (ha-mode), which the suite cannot set"
+
 #: Requirements that no scenario of ours can show on any target that there is.
 OUT_OF_REACH = {
-    "CANCEL-017": "needs a cluster of several nodes, one of which fails; all targets are single nodes",
+    "CLUSTER-013": MIRRORED,
+    "CLUSTER-014": MIRRORED,
 }
 
 NO_OPERATOR = "needs the operator of the broker, which this target does not offer"
@@ -68,6 +73,11 @@ def absent_methods(target: TargetUnderTest) -> frozenset[str]:
     return absent if dialect_named(target.description.dialect).text.get_is_known else absent | {"basic.get"}
 
 
+def left_out_of_search(target: TargetUnderTest) -> frozenset[str]:
+    """These, and faults where others would meet them."""
+    return absent_methods(target) if target.own_broker is not None else absent_methods(target) | FAULTS
+
+
 def needs_operator(commands: Iterable[Command]) -> bool:
     """Does something in it have to be done by the operator? The passing of time has not."""
     return any(each.connection == OPERATOR and each.method.startswith("operator.") for each in commands)
@@ -82,6 +92,22 @@ def _no_operator(scenario: CommandFile, target: TargetUnderTest) -> str | None:
     asked = (what for each in commands for what in asked_of(each.method, dict(each.arguments)))
     missing = not_offered(target.operator, asked)
     return f"needs {missing}, which the operator of this target does not offer" if missing else None
+
+
+def no_faults(scenario: CommandFile, target: TargetUnderTest) -> str | None:
+    """What happens to a connection the suite does by itself, in between."""
+    if target.library is not None and any(each.method in FAULTS for each in scenario.commands):
+        return f"faults are not done to connections of {target.library.driver}"
+    for each in scenario.commands:
+        if (node := node_of(each.connection)) not in target.nodes:
+            return f"needs node {node}, which this target does not have"
+    for fault in of_broker(scenario.commands):
+        if fault.method not in target.offered_faults:
+            return f"needs {fault.method}, which this target does not offer"
+        node = fault.arguments.get("node", 1)
+        if node not in target.nodes:
+            return f"needs node {node}, which this target does not have"
+    return None
 
 
 def _not_advertised(scenario: CommandFile, target: TargetUnderTest) -> str | None:
@@ -111,4 +137,4 @@ def _absent(target: TargetUnderTest, methods: Collection[str], requirements: Col
     return next(lacking(methods, requirements, target.capabilities), "")
 
 
-_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, _not_advertised, _not_answered, not_said)
+_OBSTACLES: tuple[Obstacle, ...] = (_no_operator, no_faults, _not_advertised, _not_answered, not_said)

@@ -40,9 +40,10 @@ _SCENARIO = "scenario"
 #: comes last, so that a broker that breaks down half-way has said the most.
 CHAPTERS = (
     "exchange", "binding", "publish", "get", "ack", "channel", "confirm", "tx", "consume", "qos", "recover",
-    "quorum", "dlx", "overflow", "ttl", "policy", "timeout", "stream", "sac", "consumer-priority", "direct-reply",
-    "queue", "connection",
-    "capabilities", "permission", "cancel", "server",
+    "quorum", "cluster", "dlx", "overflow",
+    "ttl", "policy", "timeout", "stream", "sac", "consumer-priority", "direct-reply", "queue",
+    "connection",
+    "capabilities", "permission", "cancel", "server", "durability",
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ with a new one, under the next name: so a sequence outlives hard errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -105,6 +105,10 @@ class Actions:
         self.connections = ["a", "b"]
 
     def carry_out(self, command: Command) -> None:
+        raise NotImplementedError
+
+    def comes_into_windows(self, commands: Sequence[Command]) -> bool:
+        """Would one of these be left out, as a known defect may spoil what follows? Also the machine's."""
         raise NotImplementedError
 
     @property

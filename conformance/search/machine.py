@@ -28,6 +28,7 @@ from amqpspec.conformance.search.left_open import judgeable
 from amqpspec.conformance.search.limits import LimitActions
 from amqpspec.conformance.search.protocol import PROTOCOL, ProtocolActions
 from amqpspec.conformance.search.publishing import PUBLISHING
+from amqpspec.conformance.search.restarts import RESTARTS, RestartActions
 from amqpspec.conformance.search.timeouts import TIMED_KINDS, TIMEOUTS, TimeoutActions
 from amqpspec.conformance.search.topology import TOPOLOGY, TopologyActions
 from amqpspec.conformance.search.traffic import TRAFFIC
@@ -61,6 +62,9 @@ class Theme:
         return self.consumer_timeouts in (None, dialect.consumer_timeouts)
 
 
+#: The theme in which the broker is broken.
+BREAKING = "restarts"
+
 THEMES = {
     "traffic": Theme(5, TRAFFIC),
     "consumers": Theme(5, CONSUMERS, SHARED_KINDS, "set_the_stage"),
@@ -72,6 +76,7 @@ THEMES = {
     ),
     "topology": Theme(3, TOPOLOGY),
     "protocol": Theme(2, PROTOCOL),
+    BREAKING: Theme(2, RESTARTS, opening="set_the_disk", on_demand=True),
 }
 
 
@@ -125,6 +130,7 @@ class CommandSearch(
     TimeoutActions,
     TopologyActions,
     ProtocolActions,
+    RestartActions,
     RuleBasedStateMachine,
 ):
     """One sequence, for which no target is needed. Subclassed for each round (`conformance.search.round`)."""
@@ -197,6 +203,9 @@ class CommandSearch(
                 return
             self.commands.append(command)  # first: it is to be seen what the plan came to an error by
             self.plan.carry_out(command)
+
+    def comes_into_windows(self, commands: Sequence[Command]) -> bool:
+        return self.keeps_out_of_windows and self.plan.arms_in_turn(commands, followed(self.dialect.name).windows)
 
     def _is_avoided(self, command: Command) -> bool:
         """Also a publish without its content, where everything that could follow it is: a barrier does as well."""

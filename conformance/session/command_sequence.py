@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.faults import breaks_broker
 from amqpspec.conformance.language.names import plain_failure
 from amqpspec.conformance.session.cleanup import Cleaner
 from amqpspec.conformance.session.pacing import Lockstep, Pace
@@ -127,6 +128,22 @@ class Place:
         return replace(outcome, judgement=erred(outcome.judgement, sequence.error))
 
     def _carry_out(self, sequence: CommandSequence, begun: Callable[[Command | None], None]) -> CarriedOut:
+        """On a broker of its own, where the sequence breaks it and there can be one."""
+        own_broker = self.target.own_broker
+        if own_broker is None or not breaks_broker(sequence.commands):
+            return self._carry_out_here(sequence, begun)
+        with own_broker() as broker:
+            target = replace(
+                self.target,
+                address=broker.address,
+                operator=broker.operator() if self.target.operator is not None else None,
+                faults=broker.faults(),
+                clock=broker.clock,
+                own_broker=None,
+            )
+            return replace(self, target=target, cleaner=None)._carry_out_here(sequence, begun)
+
+    def _carry_out_here(self, sequence: CommandSequence, begun: Callable[[Command | None], None]) -> CarriedOut:
         began = time.monotonic()
         target, patience = self.target, self.patience
         if sequence.deadline is not None:

@@ -7,13 +7,15 @@ wrong: it asks the judge what is still owed, and waits for that.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from itertools import count
 from typing import Protocol
 
 from amqpspec.conformance.language.names import new_prefix
 from amqpspec.conformance.session.declared import Declared
 from amqpspec.conformance.session.last_sent import LastSent
+from amqpspec.conformance.session.nodes import Nodes, node_of
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import Mark, TraceWriter
@@ -21,6 +23,8 @@ from amqpspec.conformance.verdicts.events import EventObserved, Listener, tell
 from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.judging.questions import Questions
 from amqpspec.model.protocol.methods import NO_HEARTBEAT, ChannelKey, Method, OperatorAction, TraceEvent
+from amqpspec.targets.client.network import Network
+from amqpspec.targets.clock import FastForwardClock
 from amqpspec.targets.codec.single_frames import as_understood
 
 #: After so many deadlines what is owed is overdue, though other frames come all the time.
@@ -71,7 +75,9 @@ class Conversation:
         judge: Judge,
         listeners: Iterable[Listener] = (),
         patience: Patience | None = None,
+        through_network: Collection[str] = (),
     ) -> None:
+        """`through_network`: connections that go through a network which can fail."""
         self.target = target
         self.patience = patience or Patience(target.deadline, target.login_time)
         self.sequence = sequence
@@ -82,6 +88,12 @@ class Conversation:
         self.reply_address = ""
         #: what the operator did (`conformance.session.operating`)
         self.operated: list[OperatorAction] = []
+        #: the nodes of the broker, to which faults are done (`conformance.session.faults`)
+        self.nodes = Nodes(target.faults.nodes if target.faults is not None else (1,))
+        #: connections that go through a network of their own, and those of them that are cut off
+        self._network: Network | None = None
+        self.through_network = frozenset(through_network)
+        self.cut_off: set[str] = set()
         #: connections that the broker closed
         self.closed: set[str] = set()
         #: connections whose handshake goes on
@@ -132,11 +144,57 @@ class Conversation:
         self.closed.discard(name)
         self._leaving.discard(name)
         self._logging_in.add(name)
-        self.carrier.connect(name)
+        faults = self.target.faults
+        address = None if faults is None else faults.address_of(node_of(name))
+        if name in self.through_network:
+            address = address or self.target.address
+            address = replace(address, way=self.network.way_to(name, address))
+        self.carrier.connect(name, address)
 
     def is_usable(self, connection: str) -> bool:
         """Is it open, and has the broker not closed it? Its socket may live on a little longer."""
         return connection not in self.closed and self.carrier.is_open(connection)
+
+    def can_answer(self, connection: str) -> bool:
+        """Does what is sent on it reach a broker that does something, as far as is known?"""
+        return self.nodes.answers(connection) and connection not in self.cut_off
+
+    @property
+    def mute(self) -> list[str]:
+        """Connections that are open, and on which nobody answers for now."""
+        if self.nodes.all_answer and not self.cut_off:
+            return []
+        return [name for name in self.carrier.open_names() if not self.can_answer(name)]
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Can it be asked whether all is at rest? Not while something is on its way that cannot arrive."""
+        return self.nodes.any_answers and not self.mute
+
+    def port_of(self, name: str) -> int:
+        """The port that the broker sees the connection come from. Raises ValueError for one that was never opened."""
+        if name in self.through_network:
+            return self.network.port_of(name)
+        return self.carrier.local_port(name)
+
+    @property
+    def network(self) -> Network:
+        if self._network is None:
+            self._network = Network()
+            if isinstance(self.target.clock, FastForwardClock):
+                self.target.clock.attend(self._network.settle)
+        return self._network
+
+    def close(self) -> None:
+        """End all connections, without a word."""
+        self.carrier.close()
+        self.end_network()
+
+    def end_network(self) -> None:
+        """Nothing goes through it any more."""
+        if self._network is not None:
+            self._network.close()
+            self._network = None
 
     def ensure_channel(self, channel: ChannelKey) -> None:
         """Open a channel that was never open in this sequence."""
@@ -162,7 +220,7 @@ class Conversation:
     def collect(self) -> None:
         """Receive until nothing is owed, or the deadline has passed without a frame, or several with other frames."""
         began, frames = time.monotonic(), count(1)
-        while self.questions.owes():
+        while self._is_awaited():
             until_rule = self.questions.patience
             is_login = bool(self._logging_in)
             deadline = (self.patience.login_deadline if is_login else self.patience.deadline) + until_rule
@@ -176,6 +234,13 @@ class Conversation:
                 waited = self.patience.waited_for_login if is_login else self.patience.waited
                 waited(time.monotonic() - asked)
         self._await_ends()
+
+    def _is_awaited(self) -> bool:
+        """Is some frame owed that can come?"""
+        if not self.nodes.any_answers:
+            return False
+        mute = self.mute
+        return self.questions.owes_others(mute) if mute else self.questions.owes()
 
     def _await_ends(self) -> None:
         """Receive until no connection is left that both sides have closed. Some brokers give back what it held then."""

@@ -6,7 +6,8 @@ import threading
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.session.conversation import Conversation
-from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, ClockWait, OperatorAction
+from amqpspec.conformance.session.faults import do_fault, undo_faults
+from amqpspec.model.protocol.methods import CLOCK_WAIT, FAULTS, OPERATOR, ClockWait, Fault, OperatorAction
 from amqpspec.targets.brokers.operator import Peer, nobody
 from amqpspec.targets.errors import OperatorMissing
 
@@ -17,6 +18,9 @@ def operate(conversation: Conversation, command: Command) -> None:
     if command.method == CLOCK_WAIT:
         _wait(conversation, arguments.get("milliseconds", 0) / 1000)
         conversation.carrier.note(ClockWait(OPERATOR, 0, CLOCK_WAIT, arguments, sent=True))
+        return
+    if command.method in FAULTS:
+        do_fault(conversation, Fault(OPERATOR, 0, command.method, arguments, sent=True))
         return
     action = OperatorAction(OPERATOR, 0, command.method, arguments, sent=True)
     operator, carrier = conversation.target.operator, conversation.carrier
@@ -31,7 +35,7 @@ def operate(conversation: Conversation, command: Command) -> None:
 
 def _peer(conversation: Conversation, name: str) -> Peer:
     try:
-        return Peer(conversation.carrier.local_port(name), conversation.known_as(name))
+        return Peer(conversation.port_of(name), conversation.known_as(name))
     except ValueError:  # it was never opened
         return nobody(name)
 
@@ -47,6 +51,9 @@ def _wait(conversation: Conversation, seconds: float) -> None:
 
 
 def undo(conversation: Conversation) -> None:
-    """Take away what the operator made, first of all alarms, which keep everything else from being answered."""
+    """Take away what the operator made, first of all alarms, which keep everything else from being answered. Before
+    that, have the broker be there again.
+    """
+    undo_faults(conversation)
     if conversation.operated and conversation.target.operator is not None:
         conversation.target.operator.undo(conversation.operated)

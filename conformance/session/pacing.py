@@ -41,11 +41,13 @@ class Lockstep:
         if command.in_flight:
             return
         conversation.collect()
-        if not conversation.over:
+        if not conversation.can_be_asked:
+            conversation.drain()
+        elif not conversation.over:
             complete_barrier(conversation, [command])
 
     def at_end(self, conversation: Conversation) -> None:
         """Wait for what the last commands owe, if they did not. What is in the queues now must stay."""
         conversation.collect()
-        if not conversation.over:
+        if not conversation.over and conversation.can_be_asked:
             ask_at_rest(conversation)

@@ -6,7 +6,7 @@ never at the target, so that equal seeds make equal commands, whatever the targe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from amqpspec.conformance.language.command import Command
@@ -54,6 +54,15 @@ class Plan:
         for each in under_way:
             process(plan.broker, each)
         return plan
+
+    def arms_in_turn(self, commands: Iterable[Command], windows: Sequence[Window]) -> bool:
+        """Would one of them do so, if they were carried out one after the other?"""
+        ahead = Plan.behind(self.broker, (), self._now)
+        for each in commands:
+            if ahead.arms(each, windows):
+                return True
+            ahead.carry_out(each)
+        return False
 
     def carry_out(self, command: Command) -> None:
         """Process the command as a session would send it, and everything that the broker answers."""

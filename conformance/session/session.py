@@ -5,12 +5,13 @@ What is sent or received is written to the trace, then judged (`conformance.sess
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.faults import breaks_broker, broken_connections
 from amqpspec.conformance.language.names import on_the_broker
 from amqpspec.conformance.session import cleanup
 from amqpspec.conformance.session.conversation import Conversation
@@ -58,7 +59,7 @@ class Session:
         requirement: str | None = None,
         seed: int | None = None,
         repeats: str | None = None,
-        planned: Iterable[Command] | None = None,
+        planned: Sequence[Command] | None = None,
         listeners: Iterable[Listener] = (),
         pace: Pace = Lockstep,
         patience: Patience | None = None,
@@ -92,7 +93,11 @@ class Session:
         #: what it made, and the broker did not delete: (kind, name)
         self.left_behind: tuple[cleanup.Made, ...] = ()
         self._finished: SequenceJudgement | None = None
-        self._conversation = Conversation(target, trace, sequence, self.judge, self._listeners, patience)
+        self._conversation = Conversation(
+            target, trace, sequence, self.judge, self._listeners, patience, broken_connections(planned or ())
+        )
+        # another sequence may share its faults, and go on with them when this one is over
+        self._conversation.nodes.touched = planned is not None and breaks_broker(planned)
 
     def __enter__(self) -> Self:
         return self
@@ -112,11 +117,12 @@ class Session:
                 finally:
                     with self._breaking_late():
                         cleanup.part(conversation.carrier, conversation.closed)
+                    conversation.end_network()
                     with self._breaking_late():
                         self._clean_up()
             except KeyboardInterrupt:
                 # interrupted in the middle of it: a run leaves nothing behind all the same
-                conversation.carrier.close()  # a connection that is open keeps its exclusive queues
+                conversation.close()  # a connection that is open keeps its exclusive queues
                 try:
                     undo(conversation)
                 finally:
@@ -142,7 +148,7 @@ class Session:
             raise
         except Exception as error:  # noqa: BLE001 - as above
             with suppress(Exception):  # it may be what is broken
-                self._conversation.carrier.close()
+                self._conversation.close()
             if self._finished is not None:
                 self._finished = erred(self._finished, line_of(error))
 
@@ -150,13 +156,13 @@ class Session:
         declared = self._conversation.declared.names
         made = {**self._made, **declared}
         if self._cleaner is not None:
-            left = self._cleaner.clean_up(self.target.address, made, self._conversation.patience)
+            left = self._cleaner.clean_up(self.target.present_address, made, self._conversation.patience)
         else:
-            left = cleanup.clean_up(self.target.address, made)
+            left = cleanup.clean_up(self.target.present_address, made)
         never_made = self._conversation.declared.never_made
         self.left_behind = tuple(each for each in left if each not in never_made)
         if let_go := self._conversation.declared.let_go:
-            cleanup.put_back(self.target.address, let_go)
+            cleanup.put_back(self.target.present_address, let_go)
 
     def run(self, command: Command) -> None:
         """Carry out one command, and what the pacing has follow it."""
@@ -223,6 +229,8 @@ class Session:
         if command.connection == OPERATOR:
             operate(conversation, on_the_broker(command, prefix))
             return
+        if not conversation.is_usable(command.connection) and not conversation.can_answer(command.connection):
+            return  # nobody is there to connect to
         if command.method in STEPS and not command.channel:
             take_step(conversation, on_the_broker(command, prefix))
             return
@@ -232,6 +240,8 @@ class Session:
                 return  # it was closed: nothing can be sent on it any more
             open_connection(conversation, name, {})
         if command.method == "socket.abort":
+            if name in conversation.cut_off:
+                return  # the broker would hear of it when the network is healed, and nobody knows when that is
             conversation.carrier.abort(name)
             return
         if command.method == "socket.silence":

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.embedded_again import BrokenBroker
+from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.client.carrier import Driver
 from amqpspec.targets.client.wire import WireClient
@@ -38,3 +42,24 @@ class TargetUnderTest:
     frame_max: int = 0
     #: seconds that a first login took
     login_time: float = 0.0
+    #: who stops it, starts it again, and so on; None where nobody may
+    faults: FaultInjector | None = None
+    #: starts another broker like it, for one sequence that breaks it; None: faults are done to the target itself
+    own_broker: Callable[[], AbstractContextManager[BrokenBroker]] | None = None
+    #: what can be done to a broker of another kind, which the suite starts for all sequences that break it, as this one
+    #: does not bear it
+    faults_elsewhere: Collection[str] = ()
+
+    @property
+    def offered_faults(self) -> Collection[str]:
+        """Names of faults that may be done, here or to another broker like it."""
+        return self.faults_elsewhere if self.faults is None else self.faults.offered
+
+    @property
+    def nodes(self) -> Sequence[int]:
+        return (1,) if self.faults is None else self.faults.nodes
+
+    @property
+    def present_address(self) -> Address:
+        """A broker that was started again may be elsewhere."""
+        return self.address if self.faults is None else self.faults.address_of(self.faults.nodes[0])

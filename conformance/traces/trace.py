@@ -8,9 +8,11 @@ Parquet, in flat memory; `sequences` sorts them into sequences; `row_event` make
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import threading
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -45,6 +47,8 @@ __all__ = [
 
 #: A line longer than this is not a trace; reading stops there instead of filling the memory.
 MAX_LINE = 64 * 1024 * 1024
+#: The end of the name of a compressed one.
+COMPRESSED = ".gz"
 #: Octets that are read at a time, and parsed as one where nothing is wrong with them.
 _BLOCK = 64 * 1024
 
@@ -114,8 +118,9 @@ class TraceWriter(RowWriter):
 def read_trace(path: Path | str) -> Iterator[TraceRow]:
     """The rows of a trace in order, in memory that does not grow with its length.
 
-    `path` is a file of JSON Lines, a Parquet file (its name ends in `.parquet`), or a directory that holds
-    `trace.jsonl` or `trace.parquet` (the first is preferred). Raises `TraceError` at the first row that
+    `path` is a file of JSON Lines, compressed or not (its name ends in `.gz`), a Parquet file (its name ends in
+    `.parquet`), or a directory that holds `trace.jsonl`, `trace.parquet` or `trace.jsonl.gz` (the first of them is
+    taken). Raises `TraceError` at the first row that
     cannot be read; all rows before it have been given by then. Raises `MissingExtra` where Parquet needs pyarrow.
     """
     file = trace_file(path)
@@ -131,7 +136,7 @@ def trace_file(path: Path | str) -> Path:
     path = Path(path)
     if not path.is_dir():
         return path
-    for name in ("trace.jsonl", "trace.parquet"):
+    for name in ("trace.jsonl", "trace.parquet", "trace.jsonl.gz"):
         if (path / name).is_file():
             return path / name
     raise TraceError(f"{path}: the directory holds no trace.jsonl and no trace.parquet{_others(path)}")
@@ -197,7 +202,7 @@ def _read_line(path: Path, number: int, raw: bytes) -> TraceRow | None:
 def _blocks(path: Path) -> Iterator[bytes]:
     """Whole lines, about as many at a time as `_BLOCK` says; the last one may be cut short."""
     try:
-        with path.open("rb") as file:
+        with gzip.open(path) if path.suffix == COMPRESSED else path.open("rb") as file:
             parts: list[bytes] = []
             while block := file.read(_BLOCK):
                 end = block.rfind(b"\n") + 1
@@ -209,8 +214,11 @@ def _blocks(path: Path) -> Iterator[bytes]:
                     break
             if last := b"".join(parts)[:MAX_LINE]:
                 yield last
-    except OSError as error:
-        raise TraceError(f"{path}: the trace cannot be read: {error.strerror or error}") from error
+    except EOFError as error:
+        raise TraceError(f"{path}: the compressed trace is cut short") from error
+    except (OSError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TraceError(f"{path}: the trace cannot be read: {reason}") from error
 
 
 def _without_tags(block: bytes, rows: list[Any]) -> list[Any] | None:

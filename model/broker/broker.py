@@ -79,6 +79,7 @@ from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queue_steps import QueueSteps
 from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.broker.stream_log import stored
+from amqpspec.model.broker.survival import COMMITTED
 from amqpspec.model.broker.topology import remove_bindings_to, rename_in_bindings
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Method
@@ -250,6 +251,7 @@ class Broker(QueueSteps):
         transaction = self.channels[key].transaction
         if transaction is not None:
             for queue, message in transaction.arriving:
+                message.stored_by = COMMITTED
                 if queue.unproven:
                     self.prove(queue, message)
                 if queue.type is QueueType.STREAM:

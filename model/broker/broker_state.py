@@ -18,6 +18,7 @@ from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.field_kinds import apart, derived, doubt, law, to_blame
 from amqpspec.model.broker.internal_events import PossibleEvent, Teardown
 from amqpspec.model.broker.measurement import Due
+from amqpspec.model.broker.nodes import is_mute
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Exchange, Queue
 from amqpspec.model.promises.choices import Dialect
@@ -63,6 +64,14 @@ class BrokerState:
     users: dict[str, User] = field(default_factory=dict)
     vhosts: dict[str, bool] = field(default_factory=dict)
     alarm: bool = False
+    #: the fault because of which it is down, or goes down: broker.stop, broker.kill; "": it is up
+    down_by: str = ""
+    #: nodes of a cluster that take part in nothing, with the faults by which that is so (model.broker.nodes)
+    failed: dict[int, frozenset[str]] = field(default_factory=dict)
+    #: connections that may end at any moment, as their node was paused or cut off
+    shaken: frozenset[str] = frozenset()
+    #: something was done to a node, or to the network between nodes: what is owed may take longer
+    is_unsteady: bool = False
     #: channels that the client wants no contents on for now (channel.flow)
     paused: frozenset[ChannelKey] = frozenset()
     #: the operator's settings (model.rules.operator.settings), and what policies say of single queues, by virtual host
@@ -95,6 +104,8 @@ class BrokerState:
     next_timeout: float = derived(NEVER)
     #: some exchange or queue is open, or was (model.broker.openness)
     has_open: bool = derived(False)
+    #: of some message it is not known whether it is there, or when it is, or was not (model.broker.survival)
+    has_doubts: bool = derived(False)
 
     # ---- doubt
     #: times of the trace (model.rules.extensions.message_expiry, model.broker.delivery_timeouts): the earliest at which
@@ -204,4 +215,6 @@ class BrokerState:
     @property
     def quiet(self) -> bool:
         """Nothing is owed: a broker that is silent now is right to be silent."""
+        if self.failed:
+            return not self.deliverable and all(is_mute(self.failed, connection) for connection, _ in self.debtors)
         return not self.debtors and not self.deliverable

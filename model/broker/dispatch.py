@@ -57,7 +57,7 @@ def rests(broker: BrokerState, consumer: Consumer) -> bool:
 
 def service_is_unknown(broker: BrokerState, queue: Queue) -> bool:
     """Can nobody know what the queue does? Then it may deliver to any consumer, or to none."""
-    return bool(queue.open_by)
+    return bool(queue.open_by) or queue.is_down
 
 
 def highest(consumers: Iterable[Consumer]) -> list[Consumer]:

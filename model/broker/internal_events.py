@@ -168,6 +168,11 @@ class ConnectionTeardown(Teardown):
 
 
 @dataclass(frozen=True, slots=True)
+class NodeTeardown(Teardown):
+    """The node of a cluster goes down that the connection is at."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelCrash(Teardown):
     """A channel breaks its connection some time after what makes it do so."""
 

@@ -17,6 +17,7 @@ from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.message_order import note_all_left
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.routing import reachable
+from amqpspec.model.broker.survival import may_hand_out, note_doubts
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method, Table
 
 #: Begins the words of this kind: the text keeps it for types of exchanges that are not its own (0-9-1 section 3.1.3.6),
@@ -47,6 +48,7 @@ def begin_openness(broker: BrokerState, queue: Queue, why: str) -> None:
     broker.has_open = True
     note_all_left(queue)
     queue.unproven.clear()
+    note_doubts(broker)
     queue.dropping.clear()
     queue.still_counted = 0
     broker.deliverable.pop(queue, None)
@@ -104,4 +106,6 @@ def message_of(method: Method, queue: Queue) -> Message:
 
 def may_speak(broker: BrokerState) -> bool:
     """May the broker send a delivery that it does not owe?"""
+    if broker.has_doubts and may_hand_out(broker):
+        return True
     return broker.has_open and any(queue.open_by and queue.consumers for queue in broker.queues.values())

@@ -50,6 +50,15 @@ from amqpspec.model.broker.overflow import tell_publishers
 from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import ANY_NUMBER, Arrival, Consumer, Dropping, Message, Queue
 from amqpspec.model.broker.stream_log import append
+from amqpspec.model.broker.survival import (
+    absent_at_most,
+    all_are_there,
+    is_certain,
+    late_ones_are_away,
+    none_is_there,
+    note_doubts,
+    uncounted_at_most,
+)
 from amqpspec.model.broker.time_to_live import begin_time_to_live
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Table
@@ -135,7 +144,7 @@ class QueueSteps(BrokerState):
             pass  # nothing is owed
         elif queue.type is QueueType.STREAM:
             deliverable = any(c.latest_offset < len(queue.log) for c in self.recipients(queue))
-        elif queue.messages and not queue.deleted:
+        elif queue.messages and not queue.deleted and not (self.has_doubts and not is_certain(self, queue)):
             for _ in self.recipients(queue):
                 deliverable = True
                 break
@@ -193,6 +202,9 @@ class QueueSteps(BrokerState):
             del messages[index]
         note_left(self.dialect, queue, index)
         message.may_be_gone = False
+        if message.may_be_absent or message.may_be_late:
+            message.may_be_absent = message.may_be_late = False
+            note_doubts(self)
         return message
 
     def prove(self, queue: Queue, message: Message, *, by_confirm: bool = False) -> None:
@@ -276,6 +288,8 @@ class QueueSteps(BrokerState):
             return 0, ANY_NUMBER
         high = most_ready(queue)
         low = len(queue.messages) - len(queue.unproven)
+        if self.has_doubts:
+            low -= uncounted_at_most(queue)
         if low <= 0 or service_is_unknown(self, queue):
             return 0, high
         takers = self.with_room(queue) if queue in self.deliverable else []
@@ -312,6 +326,16 @@ class QueueSteps(BrokerState):
                     former.add(id(entry.consumer))
         return len(former) + gets
 
+    def may_not_be_led(self, queue: Queue) -> bool:
+        """Nobody knows who leads the quorum queue since a node failed. Who asks a leader that cannot be reached for
+        numbers is told that there is nothing (rabbit_quorum_queue:stat).
+        """
+        return self.is_unsteady and queue.node == 0 and queue.type is QueueType.QUORUM
+
+    def counted_while_lost(self, queue: Queue) -> int:
+        """A quorum queue counts the consumers of a node that is gone until it is back (rabbit_fifo: suspected_down)."""
+        return queue.still_counted if self.failed and queue.type is QueueType.QUORUM else 0
+
     def counts_seen(self, queue: Queue, arguments: Table) -> None:
         """A declare-ok told the numbers of ready messages and consumers: all that it counted is there (QUEUE-002).
 
@@ -319,17 +343,34 @@ class QueueSteps(BrokerState):
         """
         if queue.open_by:
             return
+        if self.may_not_be_led(queue) and not arguments["message_count"] and not arguments["consumer_count"]:
+            return
         if arguments["message_count"] == len(queue.messages):
             queue.miscounted = ""
         if not arguments["consumer_count"] and queue.present_consumers:
             return  # what does not count those who are there says nothing of who is gone
         holders = self.holders(queue) if queue.type is QueueType.QUORUM else 0  # whom such a queue may count as well
-        if arguments["consumer_count"] <= len(queue.consumers) + holders:
-            queue.still_counted = 0
+        lost = self.counted_while_lost(queue)
+        if arguments["consumer_count"] <= len(queue.consumers) + holders + lost:
+            queue.still_counted = lost
             if queue.dropping and (self.bookkeeping.counting or arguments["message_count"] > len(queue.messages)):
                 return  # what came has driven out as much as it brought, or is still to come; a barrier goes by this
             if arguments["message_count"] >= len(queue.messages):
                 queue.dropping.clear()
                 self.prove_all(queue)
+                all_are_there(self, queue)
+                return
+            if not self.has_doubts:
+                return
+            late_ones_are_away(queue)
+            if not queue.unproven and arguments["message_count"] <= self.ready_range(queue)[0]:
+                none_is_there(self, queue)
+                self.refresh(queue)
+            elif arguments["message_count"] >= len(queue.messages) - absent_at_most(self, queue):
+                # those that came since may all be there, or some that may have been lost in their place
+                for message in queue.unproven:
+                    message.may_be_absent = True
+                self.prove_all(queue)
+                self.refresh(queue)
         else:
             queue.ready_while_gone_counted = arguments["message_count"]

@@ -111,6 +111,8 @@ class Message:
     refused_by: str = ""
     #: when its time in its queue is up (this and what else is said of times: model.broker.time_to_live)
     deadline: Deadline | None = None
+    #: its publisher was told that the broker has it: the requirement by which it survives a crash then
+    stored_by: str = ""
 
     # ---- doubt
     arrival: Arrival = doubt(Arrival.PUBLISHED, only="ready")
@@ -138,6 +140,12 @@ class Message:
     is_late: bool = doubt(False, only="ready")
     #: since when at the latest it is what the queue looks at
     in_front_by: float = doubt(NEVER)
+    #: it may have been lost when the broker went down, or have been settled before (model.broker.survival)
+    may_be_absent: bool = doubt(False)
+    #: a client held it when the broker was killed: it comes back when its queue has seen that this one is gone
+    may_be_late: bool = doubt(False)
+    #: the broker may have forgotten that nobody was handed it
+    may_be_flagged: bool = doubt(False)
 
     # ---- blame
     #: the requirement that put the message where it is, and when: blamed if it turns up elsewhere
@@ -145,6 +153,10 @@ class Message:
     stamp: int = apart("the order of inputs that have nothing to do with each other makes no difference", 0)
     #: the requirement by which it has a deadline
     ttl_from: str = to_blame("")
+    #: the requirement by which it is there after a restart
+    survived_by: str = to_blame("")
+    #: who held it was connected to a node that went
+    was_lost: bool = to_blame(False)
 
 
 @dataclass(slots=True, eq=False)
@@ -266,6 +278,8 @@ class Queue:
     negative_limit_is_none: bool = True
     #: None: no policy has ever applied to it
     policies: Policies | None = None
+    #: when it was declared (of `TraceEvent.time`)
+    made_at: float = apart("all explanations are of one trace", 0.0)
     deleted: bool = False
     #: what was ready when it was deleted: some of it may be under way to its consumers yet
     dropped_at_deletion: list[Message] = law(factory=list, view="dropped_at_deletion")
@@ -288,6 +302,10 @@ class Queue:
     #: how many of its deliveries have timed out, and how many had a deadline
     timeouts: int = law(0, view="has_timed_out")
     deadlines: int = 0
+    #: the node that leads it, or has it, in a cluster; 0: not known
+    node: int = 1
+    #: the node that has it is down (model.rules.operator.nodes)
+    is_down: bool = False
 
     # ---- doubt
     #: nobody can tell what it does: the word that the model does not know, or "" (model.broker.openness)
@@ -323,6 +341,15 @@ class Queue:
     reason: str = to_blame("QUEUE-001")
     #: what the first of its wrong numbers was blamed on, until one is right: those after it have the same cause
     miscounted: str = to_blame("")
+    #: it was there before the broker was started again, and nobody has asked for it since
+    survived: bool = to_blame(False)
+    #: another node leads it than before: the requirement that says what that changes, and since when
+    led_anew_by: str = to_blame("")
+    led_anew_at: int = to_blame(0)
+    #: its node was down, and is back
+    has_come_back: bool = to_blame(False)
+    #: the node of its active consumer went, and nobody was served since
+    has_lost_active: bool = to_blame(False)
     #: how many deliveries waited for their acknowledgement when it was purged: a broker may have deleted these as well
     held_when_purged: int = to_blame(0)
     #: messages settled or dropped of late, newest last, kept only to word failures
@@ -390,6 +417,8 @@ class Exchange:
     open_by: str = doubt("")
 
     # ---- blame
+    #: its bindings were there before the broker was started again
+    survived: bool = to_blame(False)
     #: those that were taken back of late, newest last: blamed if messages still go their way
     unbound: tuple[Binding, ...] = to_blame(())
 

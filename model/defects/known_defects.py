@@ -19,6 +19,7 @@ from amqpspec.model.defects.habits import HABITS
 from amqpspec.model.defects.limits import LIMITS
 from amqpspec.model.defects.policies import POLICIES
 from amqpspec.model.defects.queues import QUEUES
+from amqpspec.model.defects.restarts import FORGOTTEN_FLAGS, RESTARTS
 from amqpspec.model.defects.reused_names import REUSED_NAMES
 from amqpspec.model.defects.reused_tags import REUSED_TAGS
 from amqpspec.model.defects.streams import STREAMS
@@ -40,6 +41,7 @@ OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
     *TOLD_NUMBERS,
     *TIMEOUT_TEXTS,
     *CHANGED_PROPERTIES,
+    *FORGOTTEN_FLAGS,
 )
 WINDOWS: tuple[Window, ...] = (
     *CROSSINGS,
@@ -52,6 +54,7 @@ WINDOWS: tuple[Window, ...] = (
     *QUEUES,
     *LIMITS,
     *POLICIES,
+    *RESTARTS,
 )
 
 KNOWN_DEFECTS: Mapping[str, KnownDefect] = MappingProxyType(

@@ -19,10 +19,12 @@ from dataclasses import replace
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.internal_events import lane_of
 from amqpspec.model.broker.measurement import Measurement
+from amqpspec.model.broker.nodes import is_mute
 from amqpspec.model.judging.certain_debts import is_certainly_owed
 from amqpspec.model.judging.defects_followed import NO_DEFECTS, DefectsFollowed
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
+from amqpspec.model.judging.failing_nodes import at_nodes, go_on_for, stall
 from amqpspec.model.judging.failures import failure_of, failure_of_debt
 from amqpspec.model.judging.fit import Flawed, fit, least_flawed
 from amqpspec.model.judging.going_on_open import go_on_open
@@ -36,6 +38,7 @@ from amqpspec.model.judging.processing import process_in, processed, processed_a
 from amqpspec.model.judging.races import RACES
 from amqpspec.model.judging.read_order import EarlyOutputs, may_be_early
 from amqpspec.model.judging.refuted import note_refuted
+from amqpspec.model.judging.restarts import COMES_BACK, come_back, gone_down
 from amqpspec.model.judging.silence import Missed, missed
 from amqpspec.model.judging.windows import (
     Armed,
@@ -53,10 +56,11 @@ from amqpspec.model.outputs.mismatch import Mismatch, Mismatches
 from amqpspec.model.outputs.turns import turns_come_to_rest
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.verdict import Failure, Verdict
-from amqpspec.model.protocol.methods import OCTETS_BEHIND, ClockWait, Method, OperatorAction, TraceEvent
+from amqpspec.model.protocol.methods import OCTETS_BEHIND, ClockWait, Fault, Method, OperatorAction, TraceEvent
 from amqpspec.model.rules.connection.blocking import blocked_by_others
 from amqpspec.model.rules.extensions.message_expiry import messages_are_at_rest
 from amqpspec.model.rules.extensions.queue_expiry import uses_are_over
+from amqpspec.model.rules.operator.nodes import is_of_nodes
 
 #: Most explanations kept alive.
 DEFAULT_BOUND = 256
@@ -105,6 +109,13 @@ class Acceptor:
         if self.finished:
             return
         self._time = max(self._time, event.time)
+        if isinstance(event, Fault):
+            self._go_through(event)
+            return
+        if is_mute(self.broker.failed, event.connection):
+            for explanation in self.explanations:
+                explanation.stalled.append(event)
+            return
         only = self.explanations[0]
         if len(self.explanations) == 1 and not only.pending and not self.overlapping and only.takes_at_once(event):
             self.explanations += process_in(only, event, self._defects)
@@ -132,6 +143,23 @@ class Acceptor:
                 note_pipelined(explanation.broker, explanation.pending_inputs, event)
                 explanation.pending.append(event)
 
+    def _go_through(self, fault: Fault) -> None:
+        """The broker goes down, comes back, or a network fails (`model.judging.restarts`)."""
+        for explanation in self.explanations:
+            explanation.time_passes(fault.time)
+        if is_of_nodes(fault):
+            at_nodes(self.explanations, fault)
+            return
+        if fault.name != COMES_BACK:
+            gone_down(self.explanations, fault)
+            return
+        self._early.take_all()
+        self._untold.clear()
+        try:
+            self.explanations = come_back(self.explanations, fault, self._defects, self.bound)
+        except TooManyExplanations:
+            self._give_up()
+
     def _stands_alone(self, event: TraceEvent) -> bool:
         """A step of a handshake has nothing to do with what is under way on other connections."""
         if event.channel or isinstance(event, OperatorAction):
@@ -151,6 +179,14 @@ class Acceptor:
             self.finished = True
             return
         self._time = max(self._time, event.time)
+        is_stalled = is_mute(self.broker.failed, event.connection)
+        if is_stalled:
+            go_on_for(self.explanations, event)
+        self._received(event)
+        if is_stalled:
+            stall(self.explanations, event)
+
+    def _received(self, event: TraceEvent) -> None:
         if event.name == "queue.declare-ok":
             self._note_untold(event)
         if OCTETS_BEHIND in event.arguments and (wrong := malformed(event)) is not None:
@@ -225,6 +261,8 @@ class Acceptor:
     def quiescent(self) -> None:
         """Nothing is under way any more: every input has been processed, and nothing may be owed."""
         self._judge_early()
+        if self.broker.down_by:
+            return  # nothing can show that it is quiet
         self._close(prove=False)
         for explanation in self.explanations:
             broker = explanation.broker
@@ -307,7 +345,7 @@ class Acceptor:
 
     def owes(self) -> bool:
         """Is some frame owed, however the inputs that are under way are processed?"""
-        if self.finished:
+        if self.finished or self.broker.down_by:
             return False
         try:
             return self._owes()
@@ -400,7 +438,7 @@ class Acceptor:
         return self._windows.explaining(explanation.broker, difference, self._armed | self._windows.lately)
 
     def _close(self, prove: bool, asked: Container[str] | None = None) -> None:
-        if self.finished:
+        if self.finished or self.broker.down_by:
             return
         only = self.explanations[0]
         if len(self.explanations) > 1 or only.pending:

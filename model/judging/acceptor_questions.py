@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from amqpspec.model.broker import nodes
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.connections import Connection, ConnectionState
@@ -10,6 +13,7 @@ from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.queues import Consumer, Queue, flags_of
 from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.judging.certain_debts import is_owed_elsewhere
 from amqpspec.model.judging.doubts import may_give_up, unprocessed
 from amqpspec.model.judging.questions import KnownConnection
 from amqpspec.model.promises.queue_types import QueueType
@@ -35,6 +39,10 @@ class AcceptorQuestions:
     def owes(self) -> bool:
         return self._acceptor.owes()
 
+    def owes_others(self, mute: Collection[str]) -> bool:
+        explanations = self._acceptor.explanations
+        return not self._acceptor.finished and all(is_owed_elsewhere(each, mute) for each in explanations)
+
     @property
     def patience(self) -> float:
         return self._acceptor.patience
@@ -43,10 +51,10 @@ class AcceptorQuestions:
 
     def connection(self, name: str) -> KnownConnection | None:
         connection = self._usual.connections.get(name)
-        return None if connection is None else _known(connection)
+        return None if connection is None else _known(self._usual, connection)
 
     def connections(self) -> list[KnownConnection]:
-        return list(map(_known, self._usual.connections.values()))
+        return [_known(self._usual, connection) for connection in self._usual.connections.values()]
 
     def was_opened(self, channel: ChannelKey) -> bool:
         return channel in self._usual.channels
@@ -101,6 +109,7 @@ class AcceptorQuestions:
         known = usual.queues.get(queue)
         return (
             known is not None
+            and not known.is_down
             and usual.dialect.text.get_is_known
             and not known.messages
             and not known.dropping
@@ -132,7 +141,7 @@ class AcceptorQuestions:
     def is_to_be_counted(self, queue: str) -> bool:
         known = self._usual.queues.get(queue)
         # nobody can ask for a queue of unknown name on another channel
-        if known is None or known.type is QueueType.STREAM or queue.startswith(UNKNOWN_NAME):
+        if known is None or known.type is QueueType.STREAM or queue.startswith(UNKNOWN_NAME) or known.is_down:
             return False
         if not self._usual.dialect.text.counts_are_told:
             return False
@@ -146,6 +155,7 @@ class AcceptorQuestions:
             return True
         # a quorum queue counts those who hold its deliveries as consumers, so their number never becomes the model's
         counts_holders = known.type is QueueType.QUORUM and self._usual.holders(known) > 0
+        counts_holders = counts_holders or self._usual.counted_while_lost(known) > 0
         return not known.unproven and not known.dropping and (not known.still_counted or counts_holders)
 
     def at_rest(self) -> list[str]:
@@ -217,7 +227,7 @@ def _is_open(broker: Broker, channel: ChannelKey) -> bool:
     if known is None or known.state is not ChannelState.OPEN or known.assembly is not None:
         return False
     connection = broker.connections[channel[0]]
-    return not connection.blocked and not connection.out_of_step
+    return not connection.blocked and not connection.out_of_step and not nodes.is_mute(broker.failed, channel[0])
 
 
 def _never_told(broker: Broker) -> list[Consumer]:
@@ -230,14 +240,15 @@ def _never_told(broker: Broker) -> list[Consumer]:
     ]
 
 
-def _known(connection: Connection) -> KnownConnection:
+def _known(broker: Broker, connection: Connection) -> KnownConnection:
+    is_mute = nodes.is_mute(broker.failed, connection.name)
     is_open = connection.state is ConnectionState.OPEN
     return KnownConnection(
         connection.name,
         connection.state,
         connection.offered,
         is_over=connection.state is ConnectionState.CLOSED and not connection.owed,
-        answers=is_open and not connection.blocked and not connection.out_of_step,
+        answers=is_open and not connection.blocked and not connection.out_of_step and not is_mute,
         has_channels_to_spare=connection.channel_max == connection.offered.get("channel_max", connection.channel_max),
         channel_max=connection.channel_max,
     )
@@ -256,6 +267,8 @@ def _is_certain(broker: Broker, queue: Queue) -> bool:
 
 def _may_ask_about(broker: Broker, connection: str, queue: Queue) -> bool:
     """May whoever has the connection ask about the queue?"""
+    if queue.is_down:
+        return False
     asking = broker.connections[connection]
     return queue.owner in (None, connection) and asking.vhost == queue.vhost and asking.user not in broker.users
 

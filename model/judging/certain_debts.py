@@ -7,10 +7,13 @@ back. Whatever else is processed before that, a mistake of the client's too, lea
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.connections import ConnectionState
-from amqpspec.model.broker.internal_events import Input, PossibleEvent
+from amqpspec.model.broker.internal_events import Input, PossibleEvent, lane_of
+from amqpspec.model.broker.nodes import is_mute
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.protocol.methods import SYNCHRONOUS_METHODS, Method
 
@@ -27,13 +30,25 @@ def is_certainly_owed(explanation: Explanation) -> bool:
     return _owes_already(broker) or any(_is_answered(broker, event) for event in explanation.pending)
 
 
+def is_owed_elsewhere(explanation: Explanation, mute: Collection[str]) -> bool:
+    """Is a frame owed on another connection than these, by a request that is processed or under way?"""
+    broker = explanation.broker
+    return any(connection not in mute for connection, _ in broker.debtors) or any(
+        _is_answered(broker, event) for event in explanation.pending if lane_of(event)[0] not in mute
+    )
+
+
 def _ends_nothing(event: Input) -> bool:
     return isinstance(event, PossibleEvent) or (isinstance(event, Method) and event.name not in _ENDS)
 
 
 def _owes_already(broker: Broker) -> bool:
     """The end of a channel whose commit fails may be put off by what is under way (TX-010)."""
-    return any((channel := broker.channels.get(key)) is None or channel.transaction is None for key in broker.debtors)
+    return any(
+        (channel := broker.channels.get(key)) is None or channel.transaction is None
+        for key in broker.debtors
+        if not is_mute(broker.failed, key[0])
+    )
 
 
 def _is_answered(broker: Broker, event: Input) -> bool:

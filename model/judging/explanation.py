@@ -14,7 +14,9 @@ from amqpspec.model.broker.internal_events import (
     Input,
     PossibleEvent,
     Teardown,
+    lane_of,
 )
+from amqpspec.model.broker.nodes import is_mute
 from amqpspec.model.broker.openness import may_speak
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.judging.alternative import Alternative
@@ -33,6 +35,13 @@ from amqpspec.model.rules.extensions.queue_expiry import expiries
 from amqpspec.model.rules.extensions.timeout_schedule import tell_of_timeouts, timeouts
 from amqpspec.model.rules.inputs import process
 from amqpspec.model.rules.internal_events import can_come_about
+
+#: Seconds that more may pass once something was done to a node: until the others see that it is gone, and agree who
+#: leads, and until the broker gives up those who were connected to it.
+UNSTEADY = 20.0
+#: The same while a queue's node is down: a broker may ask for it again and again (rabbit_amqqueue:retry_wait, which
+#: takes 2,000 times 30 ms, and each time a question to a node that is not there: two minutes were seen).
+UNTIL_NOT_FOUND = 240.0
 
 
 @dataclass(slots=True)
@@ -57,6 +66,8 @@ class Explanation:
     #: whether that point explains what came, so that this one need not be followed
     behind: Explanation | None = None
     is_kept: bool = False
+    #: sent to nodes of a cluster that need not process it for now (model.broker.nodes), in the order of sending
+    stalled: list[Input] = field(default_factory=list)
 
     def keep(self) -> bool:
         """It explains what came: is it to be followed? Not if it is reached from another one that is kept."""
@@ -71,7 +82,7 @@ class Explanation:
     def fork(self) -> Explanation:
         return Explanation(
             copy_broker(self.broker), list(self.pending), self.defect, self.defective_input, self.uncounted,
-            self.windows, self.armed, self.is_unusual,
+            self.windows, self.armed, self.is_unusual, stalled=list(self.stalled),
         )  # fmt: skip
 
     def alternatives(self, event: Input) -> list[Explanation]:
@@ -220,7 +231,27 @@ class Explanation:
         """Seconds beyond the usual deadline that something may take of what is owed on connections."""
         connections = (self.broker.connections[name] for name, channel in self.broker.debtors if not channel)
         owed = (owed for connection in connections for owed in connection.owed if isinstance(owed, Expected))
-        return max((each.patience for each in owed), default=0.0)
+        unsteady = 0.0
+        if self.broker.is_unsteady:
+            is_down = any(queue.is_down for queue in self.broker.queues.values())
+            unsteady = UNTIL_NOT_FOUND if is_down else UNSTEADY
+        return max((each.patience for each in owed), default=0.0) + unsteady
+
+    def stall(self) -> None:
+        """What was sent to nodes that need not process it waits."""
+        waiting = [each for each in self.pending if self._may_wait(each)]
+        if waiting:
+            self.stalled = waiting + self.stalled
+            self.pending = [each for each in self.pending if not self._may_wait(each)]
+
+    def go_on(self, connection: str = "") -> None:
+        """What has waited is pending where it need not wait any longer; all that was sent on the connection, too."""
+        going = [each for each in self.stalled if lane_of(each)[0] == connection or not self._may_wait(each)]
+        self.pending += going
+        self.stalled = [each for each in self.stalled if each not in going]
+
+    def _may_wait(self, event: Input) -> bool:
+        return isinstance(event, TraceEvent) and is_mute(self.broker.failed, event.connection)
 
     @property
     def has_to_clean_up(self) -> bool:

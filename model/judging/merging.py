@@ -179,6 +179,7 @@ def _rough_key(explanation: Explanation) -> object:
         inputs = [each for each in inputs if not isinstance(each, PossibleEvent)]
     return (
         tuple(map(_identity, inputs)),
+        tuple(map(_identity, explanation.stalled)),
         _in_lanes(possible) if possible else None,
         explanation.defect is None,
         # two that lead to one state are as good as one, but not before they have led there

@@ -7,6 +7,7 @@ first that is lawful, unless another one is named.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,6 +46,10 @@ class Questions(Protocol):
 
     def owes(self) -> bool:
         """Is some frame owed, however the inputs that are under way are processed?"""
+        ...
+
+    def owes_others(self, mute: Collection[str]) -> bool:
+        """The same of some frame that comes on another connection than these, which cannot answer."""
         ...
 
     @property

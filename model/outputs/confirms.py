@@ -55,10 +55,14 @@ from collections.abc import Iterator, Sequence
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.nodes import is_mute
+from amqpspec.model.broker.nodes_shown import UNANIMOUS
+from amqpspec.model.broker.nodes_shown import shown_by_confirm as shown_by_nodes
 from amqpspec.model.broker.overflow import refusal_of, refused_for_nothing, tells_of_arrival
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.broker.stream_log import stored
+from amqpspec.model.broker.survival import CONFIRMED
 from amqpspec.model.outputs.mismatch import NONE, Mismatch, Mismatches, unexpected
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
@@ -77,6 +81,9 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
     for number in numbers:
         copies = unconfirmed.pop(number)
         for queue, message in copies:
+            if method.name == "basic.ack":
+                message.stored_by = CONFIRMED
+                message.may_be_absent = False
             # delivered and given back before its confirm was seen, which does not show where it is now
             was_requeued = message.arrival is Arrival.RETURNING
             if (queue.unproven or queue.dropping) and not was_requeued and tells_of_arrival(copies, queue, message):
@@ -84,6 +91,7 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
             if queue.type is QueueType.STREAM:
                 stored(queue, message.position)
         fired.extend(shown_by_confirm(copies))
+        fired.extend(shown_by_nodes(channel, copies))
     if any(number < tag for number in unconfirmed):
         fired.append("CONFIRM-004")
     if len(numbers) > 1:
@@ -118,7 +126,8 @@ def _not_open(broker: Broker, channel: Channel, method: Method, numbers: Sequenc
         # what is confirmed again stays confirmed, so judging goes on; of RabbitMQ a known defect may say how it goes on
         is_clear = not broker.dialect.extensions and 0 < tag <= channel.published
         detail = f"{method.name} of a publish that is not open"
-        return (Mismatch(_misnumbered(channel, tag), Shape.UNEXPECTED, detail, not is_clear),)
+        blamed = UNANIMOUS if is_mute(broker.failed, channel.connection) else _misnumbered(channel, tag)
+        return (Mismatch(blamed, Shape.UNEXPECTED, detail, not is_clear),)
     for owed in channel.owed if method.name == "basic.ack" else ():
         if isinstance(owed, Expected) and owed.publish and owed.publish in numbers:
             return unexpected("CONFIRM-009", f"{method.name} before basic.return")

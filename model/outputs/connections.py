@@ -24,6 +24,9 @@ Requirements:
 * CONN-022: Heartbeat timeout. With negotiated heartbeat h, a client that sends nothing is disconnected (bare socket
   close) after about 2-3 h. The broker sends heartbeats as well: a client that hears nothing for two intervals may give
   it up. [rabbit_reader.erl:heartbeat; rabbit_heartbeat; AMQP 0-9-1 class connection]
+* CONN-023: Operator close. rabbitmqctl close_connection/close_all_connections, node stop, and deletion of the vhost or
+  the user close with hard code 320, also a connection that an alarm has blocked. In amqp-0-9-1: code 320, with a text
+  of the server's choice. [rabbit_reader.erl:handle_other {shutdown,..}; AMQP 0-9-1 class connection]
 * CONN-026: Method out of turn in the handshake. Until connection.open-ok only the next step of the handshake is
   accepted, connection.close included. Anything else before tune-ok is the end without a frame; after it, a method on
   channel 0 is hard error 504 and a frame on another channel 505. [rabbit_reader.erl:handle_method0, handle_frame,
@@ -43,8 +46,10 @@ from amqpspec.model.promises.capabilities import missing
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import NO_HEARTBEAT, SocketEvent, Table, TraceEvent
 from amqpspec.model.rules.connection.blocking import requirement_of
-from amqpspec.model.rules.connection.ending import abandon_connection, end_connection
+from amqpspec.model.rules.connection.ending import abandon_connection, end_channels, end_connection
 from amqpspec.model.rules.connection.handshake import let_in
+from amqpspec.model.rules.operator.faults import FORCED, STOPPED
+from amqpspec.model.rules.operator.nodes import end_with_node, may_end_with_node
 
 #: Seconds by which clocks may differ, of the two sides and of those who look at them.
 CLOCK_TOLERANCE = 0.05
@@ -60,6 +65,10 @@ def observe_on_connection(broker: Broker, event: TraceEvent) -> Mismatches:
         if event.name != "connection.tune":
             return NONE
         let_in(broker, connection)
+    if broker.down_by and (known := _observe_going_down(broker, connection, event)) is not None:
+        return known
+    if may_end_with_node(broker, connection) and _observe_end_with_node(broker, connection, event):
+        return NONE
     if isinstance(event, SocketEvent):
         return _observe_end(broker, connection, event)
     for owed in connection.owed:
@@ -89,6 +98,42 @@ def observe_on_connection(broker: Broker, event: TraceEvent) -> Mismatches:
     if event.name in ("connection.blocked", "connection.unblocked"):
         return unexpected(requirement_of(connection), event.name)
     return unexpected("CONN-026" if connection.state.in_handshake else "CONN-019", event.name)
+
+
+def _observe_going_down(broker: Broker, connection: Connection, event: TraceEvent) -> Mismatches | None:
+    """The broker goes down: the connection ends, after a stop perhaps with code 320 before (CONN-023). None: the frame
+    has nothing to do with that.
+    """
+    if isinstance(event, SocketEvent):
+        is_open, connection.state = connection.state is ConnectionState.OPEN, ConnectionState.CLOSED
+        connection.owed.clear()
+        broker.debtors.pop((connection.name, 0), None)
+        if is_open and broker.down_by == STOPPED:
+            end_channels(broker, connection)
+        return NONE
+    is_forced = event.name == "connection.close" and event.arguments.get("reply_code") == FORCED
+    if not is_forced or broker.down_by != STOPPED or connection.state is not ConnectionState.OPEN:
+        return None
+    end_channels(broker, connection)
+    connection.state = ConnectionState.CLOSING
+    connection.may_end = True
+    connection.owed.clear()
+    broker.debtors.pop((connection.name, 0), None)
+    broker.fired("CONN-023")
+    return NONE
+
+
+def _observe_end_with_node(broker: Broker, connection: Connection, event: TraceEvent) -> bool:
+    """Its node goes down, or was away: the connection ends, perhaps with code 320 before. Is that what came?"""
+    if isinstance(event, SocketEvent):
+        end_with_node(broker, connection)
+        return True
+    if event.name != "connection.close" or event.arguments.get("reply_code") != FORCED:
+        return False
+    if connection.state is ConnectionState.OPEN:
+        end_with_node(broker, connection)
+        connection.state = ConnectionState.CLOSING
+    return True
 
 
 def _may_end_for_a_channel(broker: Broker, connection: Connection) -> bool:

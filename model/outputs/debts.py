@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dispatch import service_is_unknown
 from amqpspec.model.broker.limits_shown import suspected
+from amqpspec.model.broker.nodes import is_mute
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.stream_log import missing_requirement
@@ -56,6 +57,8 @@ class Debt:
 def debts(broker: Broker) -> Iterator[Debt]:
     """Frames that must still come, in an order in which they may."""
     for event in permitted(broker):
+        if is_mute(broker.failed, event.connection):
+            continue
         yield Debt(_requirement(broker, event), event.name, event)
 
 
@@ -69,7 +72,8 @@ def unproven(broker: Broker) -> Iterator[Debt]:
             numbers = f"{len(queue.unproven)} of {len(queue.messages)}"
             expected = missed(queue, broker.latest) if any(each.deadline for each in queue.unproven) else None
             yield Debt(expected or queue.reason, f"{numbers} ready messages of {queue.name}", None, queue=queue.name)
-        if queue.still_counted and queue.type is not QueueType.STREAM:  # which is asked by nobody: it counts none
+        is_counted = queue.still_counted and not broker.counted_while_lost(queue)
+        if is_counted and queue.type is not QueueType.STREAM:  # which is asked by nobody: it counts none
             said = f"{queue.still_counted} consumers of {queue.name} are still counted"
             yield Debt("QUEUE-001", said, None, "consumers gone", queue.name)
 
@@ -101,7 +105,9 @@ def _delivery_requirement(broker: Broker, queue: Queue, consumer: Consumer) -> s
     """The later of what made the message ready and what made room for it."""
     if not queue.messages:
         return consumer.reason
-    message = queue.messages[0]
+    message = next((each for each in queue.messages if not each.may_be_absent), queue.messages[0])
+    if message.survived_by:
+        return message.survived_by
     if message.deadline is not None and not message.redelivered:
         return message.ttl_from  # it was not yet time for it to go
     if queue.single_active_consumer and queue.active.reason != "SAC-001":

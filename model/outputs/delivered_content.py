@@ -75,6 +75,7 @@ from amqpspec.model.broker.dead_letter_headers import (
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import FURTHER_KEYS
+from amqpspec.model.broker.survival import COUNTS, flag_requirement
 from amqpspec.model.outputs.carried_counts import (
     counts_are_open,
     may_be_redelivered,
@@ -114,12 +115,15 @@ def check_delivery(
     wrong: list[Mismatch] = [*wrong_number(broker, channel, queue, method)]
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True
-    if may_be_redelivered(queue, message):
+    if message.may_be_flagged or may_be_redelivered(queue, message):
+        message.may_be_flagged = False
         message.redelivered = bool(arguments.get("redelivered"))
     if arguments.get("redelivered", False) is not message.redelivered:
         allowed = str(message.redelivered).lower()
         requirement = "STREAM-003" if queue.type is QueueType.STREAM else "ACK-015"
-        if is_first_here(message):
+        if message.survived_by:
+            requirement = flag_requirement(message)
+        elif is_first_here(message):
             requirement = "DLX-010"
         elif message.reason.startswith("TIMEOUT") and message.redelivered:
             requirement = "TIMEOUT-012"
@@ -165,6 +169,8 @@ def _wrong_property(
         requirement = of_death
     elif name == "headers" and queue.type is QueueType.CLASSIC and _counts(observed) != _counts(expected):
         requirement = "QUORUM-001"
+    elif name == "headers" and queue.type is QueueType.QUORUM and message.survived_by:
+        requirement = COUNTS
     elif name == "headers" and queue.type is QueueType.QUORUM:
         requirement = "RECOVER-005" if message.reason.startswith("RECOVER") else _wrong_count(expected, observed)
     elif name == "headers" and queue.type is QueueType.STREAM and _offset(observed) != _offset(expected):

@@ -47,6 +47,7 @@ from amqpspec.model.broker.message_order import (
 )
 from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
+from amqpspec.model.broker.survival import AGE, LETTERS, ORDER, SETTLED, none_is_there
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Method
 from amqpspec.model.rules.basic.requeue import place_requirement
@@ -81,6 +82,7 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
         m
         for m in list(messages)[:place]
         if m.arrival is not Arrival.RETURNING
+        and not (m.may_be_absent or m.may_be_late)
         and (m.transit_group != found.transit_group or m.via == found.via)
         and not may_come_later(queue, m, found)
         and not may_be_overtaken(queue, m, found)
@@ -91,12 +93,28 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
     if key in found.passed_over_by or len(ahead) > _room(broker, queue, key) + _taken_before(queue, key, ahead):
         if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
             return "DLX-009"
+        if found.survived_by and ahead and all(m.survived_by for m in ahead):
+            return ORDER
         return _order_requirement(broker, queue, place, ahead[0] if ahead else None)
     # a classic queue of which it is unknown whom it serves has not handed to anybody what is skipped
     is_kept = queue.type is QueueType.CLASSIC and service_is_unknown(broker, queue)
     for message in ahead if not is_kept else ():
         message.passed_over_by |= {key}
     return place
+
+
+def passed_over(broker: Broker, channel: Channel, queue: Queue, place: int) -> int:
+    """The message at that place leaves the queue: how many in front of it that may have been lost are so, by that."""
+    if _room(broker, queue, channel.key):
+        return 0  # they may be with others
+    found = queue.messages[place]
+    ahead = [
+        index
+        for index, m in enumerate(list(queue.messages)[:place])
+        if m.may_be_absent and (m.transit_group != found.transit_group or m.via == found.via)
+    ]
+    none_is_there(broker, queue, ahead)
+    return len(ahead)
 
 
 def out_of_order(broker: Broker, queue: Queue, method: Method, requirement: str) -> int | None:
@@ -124,6 +142,9 @@ def _stray_letter(broker: Broker, queue: Queue, body: bytes) -> str:
     for message in reversed(queue.gone):
         if message.content.body == body and message.reason == CYCLES:
             return CYCLES
+    held = (entry.message for each in broker.channels.values() for entry in each.unacknowledged.values())
+    if any(message.survived_by and message.content.body == body for message in (*queue.gone, *held)):
+        return LETTERS
     return too_early(broker, body) or "DLX-005"
 
 
@@ -176,12 +197,14 @@ def _whereabouts(broker: Broker, queue: Queue, body: bytes, redelivered: bool) -
         return routed  # one more copy of a message that could come by several ways
     for message in reversed(queue.gone):
         if message.content.body == body:
-            return message.reason
+            return _gone_after_restart(message) if message.survived_by else message.reason
     for channel in broker.channels.values():
         for tag, entry in channel.unacknowledged.items():
             if entry.queue is queue and entry.message.content.body == body:
                 if channel.transaction is not None and (why := channel.transaction.holds(tag)):
                     return why
+                if entry.message.survived_by:
+                    return SETTLED
                 cancelled = entry.consumer is not None and entry.consumer.tag not in channel.consumers
                 return "CANCEL-016" if cancelled else "ACK-001"
     for other in broker.queues.values():
@@ -189,6 +212,11 @@ def _whereabouts(broker: Broker, queue: Queue, body: bytes, redelivered: bool) -
             if message.content.body == body:
                 return message.reason
     return routed or "PUBLISH-016"
+
+
+def _gone_after_restart(message: Message) -> str:
+    """It has left its queue, where it was after a restart."""
+    return AGE if message.reason.startswith("TTL") else SETTLED
 
 
 def routed_by(broker: Broker, body: bytes) -> str | None:

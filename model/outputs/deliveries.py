@@ -62,12 +62,15 @@ from amqpspec.model.broker.delivery_timeouts import begin_delivery, spare
 from amqpspec.model.broker.limits import note_delivery, nothing_was_got
 from amqpspec.model.broker.limits_shown import broken_by_delivery, shown_by_delivery
 from amqpspec.model.broker.message_order import priority_requirement, shows_priority
+from amqpspec.model.broker.nodes_shown import shown_by_delivery as shown_by_nodes
 from amqpspec.model.broker.openness import message_of
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import UNKNOWN_TAG, Consumer, Message, Queue
+from amqpspec.model.broker.survival import late_ones_are_away, none_is_there
+from amqpspec.model.broker.survival import shown_by as shown_by_survivor
 from amqpspec.model.broker.time_to_live import BEHIND, dropped_by_fetch, is_long_over, missed
 from amqpspec.model.outputs.delivered_content import check_delivery, shows_what_is_kept, wrong_number
-from amqpspec.model.outputs.delivered_message import find, out_of_order
+from amqpspec.model.outputs.delivered_message import find, out_of_order, passed_over
 from amqpspec.model.outputs.late_deliveries import (
     check_late_delivery,
     check_lost_delivery,
@@ -84,6 +87,7 @@ from amqpspec.model.protocol.methods import Method
 from amqpspec.model.protocol.patterns import between
 from amqpspec.model.rules.basic.consume import chosen_tags_begin
 from amqpspec.model.rules.basic.requeue import give_back, shown_by
+from amqpspec.model.rules.connection.ending import end_channel
 from amqpspec.model.rules.extensions.message_expiry import look_behind_fetch, shown_by_count
 
 
@@ -130,6 +134,8 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
         index = 0
     else:
         found = find(broker, channel, queue, method)
+        if isinstance(found, str) and broker.down_by and _end_holder(broker, channel, queue, method):
+            found = find(broker, channel, queue, method)
         if isinstance(found, str):
             return nothing_explains(broker, channel, method, found)
         index = found
@@ -149,11 +155,25 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
     if wrong and any(mismatch.fatal for mismatch in wrong):
         return wrong
     note_order(queue, index)
+    if broker.has_doubts:
+        index -= passed_over(broker, channel, queue, index)
     broker.take(queue, index)
     look_behind_fetch(broker, queue)
     _hand_over(broker, channel, queue, message, consumer, consumer.no_ack)
     broker.refresh(queue)
     return wrong
+
+
+def _end_holder(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
+    """The broker goes down: was the message held by another channel, whose end is not seen yet? It has ended, then."""
+    body = method.content.body if method.content is not None else b""
+    for other in broker.channels.values():
+        entries = other.unacknowledged.values() if other is not channel else ()
+        if any(entry.queue is queue and entry.message.content.body == body for entry in entries):
+            end_channel(broker, other)
+            other.state = ChannelState.CLOSED
+            return True
+    return False
 
 
 def _observe_from_open(broker: Broker, channel: Channel, consumer: Consumer, method: Method) -> Mismatches:
@@ -170,6 +190,7 @@ def _take_from_open(
     broker: Broker, channel: Channel, queue: Queue, method: Method, consumer: Consumer | None, no_ack: bool
 ) -> None:
     message = message_of(method, queue)
+    broker.fired(*shown_by_nodes(broker, channel, queue, message, consumer))
     tag = channel.next_tag
     channel.next_tag = tag + 1
     if no_ack:
@@ -211,6 +232,9 @@ def _hand_over(
         fired.append("REPLY-001")
     if channel.direct_replies > (1 if queue.reply_address else 0):  # one before this took a tag of the same series
         fired.append("REPLY-006")
+    fired.extend(shown_by_nodes(broker, channel, queue, message, consumer))
+    if message.survived_by:
+        fired.extend(shown_by_survivor(queue, message))
     if shows_what_is_kept(message):
         fired.append("PUBLISH-016")
     if queue.messages and not message.redelivered:
@@ -292,6 +316,9 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
             requirement = "GET-003" if limited else missed(queue, broker.latest) or queue.messages[0].reason
             return unexpected(requirement, "basic.get-empty although a message is ready")
         nothing_was_got(broker, channel)
+        if broker.has_doubts and not broker.with_room(queue):
+            none_is_there(broker, queue)
+            late_ones_are_away(queue)
         if pending.counted:
             broker.bookkeeping.exercised["GET-001"] += 1
     elif queue.open_by:
@@ -329,6 +356,8 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
         if most and not queue.unproven:
             # of those that were there already: what came later may be counted or not, and lives on
             dropped = min(max(len(queue.messages) - 1 - _came_later(pending) - count, 0), most)
+        if broker.has_doubts:
+            found -= passed_over(broker, channel, queue, found)
         broker.take(queue, found)
         look_behind_fetch(broker, queue, dropped, no_ack=pending.no_ack)
         _hand_over(broker, channel, queue, message, None, pending.no_ack)

@@ -48,6 +48,8 @@ from amqpspec.model.broker.dead_letter_headers import shown_by
 from amqpspec.model.broker.delivery_timeouts import begin_delivery
 from amqpspec.model.broker.queues import Consumer, Message
 from amqpspec.model.broker.stream_log import begin_reading_at, begins_at, first_owed, stored
+from amqpspec.model.broker.survival import OFFSETS
+from amqpspec.model.broker.survival import shown_by as shown_by_survivor
 from amqpspec.model.outputs.delivered_content import check_delivery, shows_what_is_kept
 from amqpspec.model.outputs.delivered_message import routed_by
 from amqpspec.model.outputs.mismatch import Mismatch, Mismatches, unexpected
@@ -74,6 +76,8 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     if any(mismatch.fatal for mismatch in wrong):
         return wrong
     fired = _shown(channel, consumer, message)
+    if message.survived_by:
+        fired.extend(shown_by_survivor(queue, message))
     if message.deaths:
         fired.extend(shown_by(queue, message))
     if consumer.next_offset != consumer.latest_offset:
@@ -113,6 +117,8 @@ def _offset(consumer: Consumer, method: Method) -> int | None:
 def _order_requirement(consumer: Consumer, offset: int) -> str:
     """Which rule a delivery from the wrong place breaks."""
     log, due = consumer.queue.log, consumer.next_offset
+    if offset > due and log[due].survived_by:
+        return OFFSETS
     if offset > due and log[due].acquired_count and not log[offset].acquired_count:
         return "STREAM-003"  # it was read before, and is there no more
     if not consumer.has_begun:

@@ -97,6 +97,9 @@ class Dialect:
     quorum_expires_by_policy: bool
     #: only reject and a lost holder count as failed deliveries, nack and recover do not (rabbit_fifo, 4.3)
     quorum_nack_has_not_failed: bool
+    #: a node of a cluster that finds that it cannot reach a majority ends its connections, until it can: which of them
+    #: find that out when a node was paused or cut off is open (rabbit_node_monitor, pause_minority)
+    nodes_pause_themselves: bool
     #: the header `x-acquired-count` exists (rabbit_fifo, 4.3)
     quorum_acquired_count: bool
     #: basic.get-ok carries `x-delivery-count` 0 on a first delivery (rabbit_fifo of 3.10)

@@ -175,6 +175,7 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             "release notes of 4.3.0; guide: quorum-queues, When is delivery count incremented",
             ("QUORUM-002", "QUORUM-003", "RECOVER-005"),
         ),
+        "nodes_pause_themselves": _change("guide: partitions, with Khepri (cluster_partition_handling has no effect)"),
         "quorum_acquired_count": _change(
             "guide: quorum-queues, Poison Message Handling", ("QUORUM-001", "RECOVER-005")
         ),

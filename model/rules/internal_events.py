@@ -16,6 +16,7 @@ from amqpspec.model.broker.internal_events import (
     InternalEvent,
     MessageExpiry,
     MessageLoss,
+    NodeTeardown,
     PossibleEvent,
     QueueExpiry,
 )
@@ -26,6 +27,7 @@ from amqpspec.model.rules.extensions.message_expiry import doubted_message, proc
 from amqpspec.model.rules.extensions.queue_expiry import is_outstanding, process_expiry
 from amqpspec.model.rules.extensions.timed_out_consumer_still_known import can_be_cleared, clear
 from amqpspec.model.rules.extensions.timeout_schedule import doubted_delivery, process_timeout
+from amqpspec.model.rules.operator.nodes import tear_down_with_node
 
 #: By type of event: it happens now.
 _COME_ABOUT: Mapping[type[InternalEvent], Callable[[Broker, Any], None]] = {
@@ -38,6 +40,7 @@ _COME_ABOUT: Mapping[type[InternalEvent], Callable[[Broker, Any], None]] = {
     MessageLoss: lose_message,
     ChannelCrash: crash,
     ConnectionTeardown: tear_down,
+    NodeTeardown: tear_down_with_node,
 }
 
 #: By type of event: would it still make a difference?

@@ -8,6 +8,7 @@ start-timeout = 30
 [operator]                                           # commands for what only the operator can do
 add-user = ["./ctl", "add-user", "{user}", "{password}"]
 delete-user = ["./ctl", "delete-user", "{user}"]
+kill = ["./ctl", "kill", "{pid}"]                    # and for what happens to it (docs/faults.md)
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from amqpspec.targets.address import Address, AddressError, logged_in, parse_add
 from amqpspec.targets.brokers.command_operator import PLACEHOLDER, PLACEHOLDERS
 from amqpspec.targets.brokers.dialect_file import dialect_in
 from amqpspec.targets.brokers.operator import UNDONE_BY
+from amqpspec.targets.brokers.single_node import ENDED_BY
 
 _KEYS = ("address", "dialect", "start", "start-timeout", "operator")
 START_TIMEOUT = 90.0
@@ -71,7 +73,7 @@ def read_broker_file(path: Path) -> BrokerFile:
 def _read(path: Path, table: dict[str, Any]) -> BrokerFile:
     """Raises `ValueError`: what is wrong with it."""
     if "restart" in table:
-        raise ValueError("restart is of no use yet: the suite restarts no broker")
+        raise ValueError("restart belongs under [operator]")
     if unknown := sorted(set(table) - set(_KEYS)):
         raise ValueError(f"has {unknown[0]!r}, which is none of {', '.join(_KEYS)}")
     address = table.get("address")
@@ -92,28 +94,34 @@ def _read(path: Path, table: dict[str, Any]) -> BrokerFile:
         raise ValueError("start-timeout is not a number of seconds")
     if "start-timeout" in table and not start:
         raise ValueError("has a start-timeout and no start")
-    said = BrokerFile(path, address, dialect, start, float(timeout), _operator(table.get("operator")))
+    said = BrokerFile(path, address, dialect, start, float(timeout), _operator(table.get("operator"), bool(start)))
     said.at(1)
     return said
 
 
-def _operator(table: object) -> Mapping[str, tuple[str, ...]] | None:
+def _operator(table: object, is_started: bool) -> Mapping[str, tuple[str, ...]] | None:
     if table is None:
         return None
     if not isinstance(table, dict) or not table:
         raise ValueError("[operator] is not a table of commands")
     commands: dict[str, tuple[str, ...]] = {}
     for name, command in table.items():
-        action = f"operator.{name}"
-        if action not in PLACEHOLDERS:
-            there_are = ", ".join(each.removeprefix("operator.") for each in PLACEHOLDERS)
+        action = next((each for each in PLACEHOLDERS if _key_of(each) == name), "")
+        if not action:
+            there_are = ", ".join(map(_key_of, PLACEHOLDERS))
             raise ValueError(f"[operator] has {name!r}, which is none of {there_are}")
         commands[action] = _command(f"[operator] {name}", command, (*PLACEHOLDERS[action], "port"))
-    for made, taken_away in UNDONE_BY.items():
+    # a broker that the suite has started it can start again, and resume
+    for made, taken_away in {**UNDONE_BY, **({} if is_started else ENDED_BY)}.items():
         if made in commands and taken_away not in commands:
-            one, other = (each.removeprefix("operator.") for each in (made, taken_away))
+            one, other = map(_key_of, (made, taken_away))
             raise ValueError(f"[operator] has {one} and no {other}: what the suite makes it takes away again")
     return commands
+
+
+def _key_of(action: str) -> str:
+    """What the action is called in the file."""
+    return action.partition(".")[2]
 
 
 def _command(name: str, value: object, placeholders: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from amqpspec.model.broker.administration import POLICY_KEYS, definition_of
 from amqpspec.model.protocol.methods import OperatorAction
 from amqpspec.targets.brokers.operator import PeerOf, asked_of, nobody, not_offered, undoing
+from amqpspec.targets.brokers.single_node import BROKER_FAULTS
 from amqpspec.targets.errors import OperatorError, OperatorMissing
 
 _SET_POLICY = "operator.set-policy"
@@ -34,6 +35,7 @@ PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
     "operator.clear-policy": ("policy", "virtual-host"),
     "operator.configure": ("consumer-timeout", "channel-tick-interval"),
     "operator.reset-configuration": (),
+    **dict.fromkeys(BROKER_FAULTS, ("pid", "directory")),
 }
 PLACEHOLDER = re.compile(r"\{([a-z-]+)\}")
 #: Seconds for one command.
@@ -58,6 +60,13 @@ class CommandOperator:
         found = PLACEHOLDER.findall(" ".join(self._commands.get(_SET_POLICY, ())))
         said = POLICY_KEYS.values() if _DEFINITION in found else found
         return frozenset(self._commands) | {f"{_SET_POLICY} {key}" for key in said}
+
+    def do_fault(self, name: str, pid: int, directory: str) -> None:
+        """Run the command of that fault. `pid`, `directory`: of the broker, where the suite has started it.
+
+        Raises `OperatorError`.
+        """
+        self._run(name, {"pid": str(pid or ""), "directory": directory})
 
     def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
         for action in actions:

@@ -10,7 +10,6 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
-from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -18,8 +17,11 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, as_dialect
 from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, ClockWait, Table, TraceEvent
 from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.embedded_node import EmbeddedNode
 from amqpspec.targets.brokers.embedded_operator import EmbeddedOperator
+from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.brokers.single_node import BROKER_FAULTS, SingleNode
 from amqpspec.targets.clock import COMMON, Clock, FastForwardClock
 from amqpspec.targets.embedded.handshake import Access
 from amqpspec.targets.embedded.hooks import Fault
@@ -65,7 +67,7 @@ class EmbeddedBroker:
         self._place = (host, port)
         self._access = Access(user, password, vhost)
         self._tls = ssl_context
-        self._clock = clock
+        self.clock = clock
         self._clients_clock = clients_clock or clock
         self._properties = properties
         self._responder = HostsResponder(self.dialect, faulty, self._access, clock)
@@ -74,6 +76,10 @@ class EmbeddedBroker:
         self._address: Address | None = None
         self._loop: Loop | None = None
         self._failures: list[str] = []
+        #: what happens to it while it serves from a thread of its own
+        self.node = EmbeddedNode(self)
+        if isinstance(clock, FastForwardClock):
+            clock.attend(self._look_at_clock)
 
     @property
     def address(self) -> Address:
@@ -91,6 +97,7 @@ class EmbeddedBroker:
     ) -> None:
         """Ends all connections. Raises `EmbeddedBrokerFailure` if it broke down, unless something else is raised."""
         self.end()
+        self.node.give_up()
         if error is None and self.failures:
             raise EmbeddedBrokerFailure("; ".join(self.failures))
 
@@ -134,6 +141,10 @@ class EmbeddedBroker:
     def operator(self) -> Operator:
         """Who operates it while it serves."""
         return EmbeddedOperator(self.give)
+
+    def faults(self) -> FaultInjector:
+        """Who stops it and starts it again, while it serves from a thread of its own."""
+        return SingleNode(self.node, BROKER_FAULTS)
 
     def give(self, event: TraceEvent, port: int | None = None) -> None:
         """Have the operator's event processed (`targets.embedded.orders`). Raises `OperatorError`, and `RuntimeError`
@@ -180,9 +191,12 @@ class EmbeddedBroker:
             self._properties,
         )  # fmt: skip
         self._loop.failures = self._failures
-        if isinstance(self._clock, FastForwardClock):
-            self._clock.attend(partial(self._loop.orders.give, ClockWait(OPERATOR, 0, CLOCK_WAIT, {}, sent=True)))
         return self._loop
+
+    def _look_at_clock(self) -> None:
+        """Do what is due by a clock that was put forward. A broker that is down does nothing."""
+        if self._loop is not None and not self.node.is_down:
+            self._loop.orders.give(ClockWait(OPERATOR, 0, CLOCK_WAIT, {}, sent=True))
 
 
 def embedded(target: str, dialect: Dialect | None = None, clock: Clock = COMMON) -> EmbeddedBroker:

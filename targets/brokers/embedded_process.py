@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import dialect_named
@@ -22,12 +22,16 @@ from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker, EmbeddedBrokerFailure, embedded
 from amqpspec.targets.brokers.embedded_operator import EmbeddedOperator
+from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.operator import Operator
-from amqpspec.targets.errors import OperatorError, TargetError, TargetUnreachable
+from amqpspec.targets.brokers.single_node import BROKER_FAULTS, SingleNode
+from amqpspec.targets.errors import TargetError, TargetUnreachable
 
-#: What the broker's process is asked: to process this event of the operator's, about the client of that port; None: to
-#: end. The answer is None, or the error that there was.
-Question = tuple[TraceEvent, int | None] | None
+#: What is done to the broker as a `Node` (`targets.brokers.single_node`).
+NodeAction = Literal["stop", "kill", "pause", "resume", "start_again"]
+#: What the broker's process is asked: to do this to the broker, or to process this event of the operator's, about the
+#: client of that port; None: to end. The answer is None, or the error that there was.
+Question = tuple[TraceEvent | NodeAction, int | None] | None
 _GONE = "the process of the embedded broker has ended"
 #: Seconds. A broker that has not answered by then never will.
 LONGEST_ANSWER = 30.0
@@ -91,8 +95,16 @@ class EmbeddedBrokerProcess:
         """Who operates it while it serves."""
         return EmbeddedOperator(self._give)
 
+    def faults(self) -> FaultInjector:
+        """Who stops it and starts it again."""
+        return SingleNode(_NodeElsewhere(self), BROKER_FAULTS)
+
     def _give(self, event: TraceEvent, port: int | None = None) -> None:
         self._asked((event, port))
+
+    def have_done(self, what: NodeAction) -> None:
+        """Raises `TargetError`."""
+        self._asked((what, None))
 
     def _asked(self, question: Question) -> None:
         with self._one_at_a_time:
@@ -121,6 +133,32 @@ class EmbeddedBrokerProcess:
         if self._pipe is None:
             raise RuntimeError("the embedded broker is not started yet")
         return self._pipe
+
+
+class _NodeElsewhere:
+    """A `Node` whose broker is in a process of its own."""
+
+    def __init__(self, broker: EmbeddedBrokerProcess) -> None:
+        self._broker = broker
+
+    @property
+    def address(self) -> Address:
+        return self._broker.address
+
+    def stop(self) -> None:
+        self._broker.have_done("stop")
+
+    def kill(self) -> None:
+        self._broker.have_done("kill")
+
+    def pause(self) -> None:
+        self._broker.have_done("pause")
+
+    def resume(self) -> None:
+        self._broker.have_done("resume")
+
+    def start_again(self) -> None:
+        self._broker.have_done("start_again")
 
 
 def _context() -> BaseContext:
@@ -153,9 +191,12 @@ def serve(pipe: Connection, target: str, dialect: str) -> None:
             pipe.send(None)
 
 
-def _answer(broker: EmbeddedBroker, event: TraceEvent, port: int | None) -> OperatorError | None:
+def _answer(broker: EmbeddedBroker, event: TraceEvent | NodeAction, port: int | None) -> TargetError | None:
     try:
-        broker.give(event, port)
-    except OperatorError as error:
+        if isinstance(event, TraceEvent):
+            broker.give(event, port)
+        else:
+            getattr(broker.node, event)()
+    except TargetError as error:
         return error
     return None

@@ -20,7 +20,10 @@ from amqpspec.targets.errors import OperatorError
 #: Reads an expression from each line, and answers with a line; it ends with its input. Of a node that does not answer
 #: within 55 s the answer is an error. The function that reads the next line is called by its own name.
 _PROGRAM = r"""
-    Node = list_to_atom("rabbit@" ++ element(2, inet:gethostname())),
+    Node = case init:get_plain_arguments() of
+        [Named | _] -> list_to_atom(Named);
+        [] -> list_to_atom("rabbit@" ++ element(2, inet:gethostname()))
+    end,
     Evaluate = fun(Line) ->
         {ok, Tokens, _} = erl_scan:string(Line),
         {ok, Expressions} = erl_parse:parse_exprs(Tokens),
@@ -36,8 +39,13 @@ _PROGRAM = r"""
     Loop().
 """
 
-#: The cookie that lets it in is in the home directory of RabbitMQ's user. $1: a name that no other node has.
-_START = 'HOME=/var/lib/rabbitmq exec erl -noshell -hidden -sname "$1" -eval "$2"'
+#: The cookie that lets it in is in the home directory of RabbitMQ's user. $1: a name that no other node has. What
+#: follows the program is for Erlang as well: `-setcookie`, and behind `-extra` the name of the node.
+_START = """
+export HOME=/var/lib/rabbitmq name=$1 program=$2
+shift 2
+exec erl -noshell -hidden -sname "$name" -eval "$program" "$@"
+"""
 
 #: Seconds for the virtual machine to start and to evaluate something, and for any other answer.
 _TIMEOUT = 60.0
@@ -46,16 +54,19 @@ _TIMEOUT = 60.0
 class ErlangShell:
     """Evaluates one expression at a time, for any number of threads. Ends when it is closed, or with its container.
 
+    `node`: the name of RabbitMQ's node, where it is not that of the machine, with the `cookie` of its cluster.
     Raises BrokerUnavailable where the container has no Erlang, or does not take commands.
     """
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: Container, node: str = "", cookie: str = "") -> None:
         self._lock = threading.Lock()
         name = f"amqpspec-{secrets.token_hex(6)}"
         program = " ".join(_PROGRAM.split())
+        others = [*(("-setcookie", cookie) if cookie else ()), *(("-extra", node) if node else ())]
+        command = ["sh", "-c", _START, "sh", name, program, *others]
         api = container.client.api
         try:
-            execution = api.exec_create(container.id, ["sh", "-c", _START, "sh", name, program], stdin=True)
+            execution = api.exec_create(container.id, command, stdin=True)
             self._stream: Any = api.exec_start(execution["Id"], socket=True)
             self._stream._sock.settimeout(_TIMEOUT)
         except (DockerException, OSError) as error:

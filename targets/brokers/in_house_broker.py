@@ -9,10 +9,13 @@ from typing import Self
 
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.broker_file import BrokerFile
+from amqpspec.targets.brokers.command_node import CommandNode
 from amqpspec.targets.brokers.command_operator import CommandOperator
+from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.process_broker import ProcessBroker
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
+from amqpspec.targets.brokers.single_node import SingleNode
 
 
 class InHouseBroker:
@@ -53,9 +56,14 @@ class InHouseBroker:
         return self._started.why_it_ended() if self._started is not None else ""
 
     def operator(self) -> Operator | None:
-        if self.file.operator is None:
-            return None
-        return CommandOperator(self.file.operator, self.address.port, self._directory, self._environment)
+        return self._operator() if self.file.operator is not None else None
+
+    def faults(self) -> FaultInjector | None:
+        node = CommandNode(self._operator(), self.address, self.file.start_timeout, self._started)
+        return SingleNode(node, node.offered) if node.offered else None
+
+    def _operator(self) -> CommandOperator:
+        return CommandOperator(self.file.operator or {}, self.address.port, self._directory, self._environment)
 
     def __enter__(self) -> Self:
         file = self.file

@@ -13,13 +13,14 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from amqpspec.targets.address import Address
+from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.rabbitmqctl_operator import operator_by
 from amqpspec.targets.brokers.readiness import (
@@ -29,12 +30,17 @@ from amqpspec.targets.brokers.readiness import (
     wait_until_open,
     wait_until_ready,
 )
+from amqpspec.targets.brokers.single_node import BROKER_FAULTS, SingleNode
 from amqpspec.targets.errors import OperatorError
 
 _BRIEFLY = 0.5  # seconds for a broker to show that it is there before another one is started
 _STOP_TIMEOUT = 10.0  # seconds from the polite signal to the other
 _LAST_WORDS = 2.0  # seconds in which a broker ends that has hung up on a client, and says why
 _OPERATOR_TIMEOUT = 60.0  # seconds for one call of rabbitmqctl
+_BETWEEN_LOOKS = 0.02  # seconds
+_PROC = Path("/proc")
+_GUARD = 'read -r _; kill -s KILL -- "-$1" 2>/dev/null; rm -rf -- "$2"'
+"""Ends the broker, whose group and directory are given, when this process was killed: then its input ends."""
 
 
 def _on_loopback(port: int) -> Address:
@@ -68,6 +74,8 @@ class ProcessBroker:
         self._working_directory = working_directory
         self._start_timeout = start_timeout
         self._environment: dict[str, str] = {}
+        self._command: list[str] = []
+        self._guard: subprocess.Popen[bytes] | None = None
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
         self._directory: tempfile.TemporaryDirectory[str] | None = None
@@ -136,6 +144,59 @@ class ProcessBroker:
                 return operator_by(partial(self._rabbitmqctl, rabbitmqctl, "eval"))
         return None
 
+    def faults(self) -> FaultInjector:
+        """Who ends it and starts it again."""
+        return SingleNode(self, BROKER_FAULTS)
+
+    # ------------------------------------------------------- what is done to it (`targets.brokers.single_node.Node`)
+
+    @property
+    def pid(self) -> int:
+        """Of the process that was started; its group has the same number. 0: there is none."""
+        return self._process.pid if self._process is not None else 0
+
+    def stop(self) -> None:
+        """A polite signal, to which it may take its time."""
+        self._end_by(signal.SIGTERM, self._start_timeout)
+
+    def kill(self) -> None:
+        self._end_by(signal.SIGKILL, _STOP_TIMEOUT)
+
+    def pause(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def start_again(self) -> None:
+        """On the same port and in the same directory."""
+        if self._process is not None:  # somebody else has ended it
+            _end_group(self._process)
+            self._close_output(self._process)
+        self._process = self._begin()
+        self._await_ready(self._process, self.address)
+
+    def _signal(self, kind: signal.Signals) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, kind)
+
+    def _end_by(self, kind: signal.Signals, patience: float) -> None:
+        process = self._process
+        if process is None:
+            return
+        self._signal(kind)
+        until = time.monotonic() + patience
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=patience)
+        while _is_there(process.pid):  # children, which nobody can wait for
+            if time.monotonic() > until:
+                raise BrokerUnavailable(f"{self.path}: {kind.name} has not ended it within {patience:g} s")
+            threading.Event().wait(_BETWEEN_LOOKS)
+        self._end_guard()
+        self._close_output(process)
+        self._process = None
+
     def _rabbitmqctl(self, path: Path, *arguments: str) -> str:
         try:
             done = subprocess.run(
@@ -153,7 +214,7 @@ class ProcessBroker:
         return done.stdout
 
     def _start(self, port: int, directory: Path) -> subprocess.Popen[str]:
-        environment = self._environment = os.environ | {
+        self._environment = os.environ | {
             "AMQPSPEC_PORT": str(port),
             "AMQPSPEC_DIRECTORY": str(directory),
             "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
@@ -166,11 +227,31 @@ class ProcessBroker:
             "RABBITMQ_PID_FILE": str(directory / "pid"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(directory / "enabled_plugins"),
         }
+        self._command = [self.path, *(_filled(each, port, directory) for each in self._arguments)]
+        return self._begin()
+
+    def _begin(self) -> subprocess.Popen[str]:
+        process = self._started()
+        self._end_guard()
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, "guard", str(process.pid), self._environment["AMQPSPEC_DIRECTORY"]],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+        return process
+
+    def _end_guard(self) -> None:
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            guard.kill()
+            guard.communicate()
+
+    def _started(self) -> subprocess.Popen[str]:
         try:
             return subprocess.Popen(
-                [self.path, *(_filled(each, port, directory) for each in self._arguments)],
-                env=environment,
-                cwd=self._working_directory or directory,
+                self._command,
+                env=self._environment,
+                cwd=self._working_directory or self._environment["AMQPSPEC_DIRECTORY"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -212,6 +293,7 @@ class ProcessBroker:
 
     def _end(self) -> None:
         process, self._process, self._address = self._process, None, None
+        self._end_guard()
         if process is not None:
             _end_group(process)
             self._close_output(process)
@@ -228,10 +310,32 @@ class ProcessBroker:
             process.stdout.close()
 
 
+def _is_there(group: int) -> bool:
+    """Does a process of the group live? One that is over may stay in it, where nobody looks how it ended."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    states = list(_states(group))
+    return any(state not in "ZX" for state in states) if states else not _PROC.is_dir()
+
+
+def _states(group: int) -> Iterator[str]:
+    """Of the processes of the group, as far as the system tells."""
+    for stat in _PROC.glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, IndexError):  # it may end meanwhile
+            state, _, own = stat.read_text(errors="replace").rpartition(")")[2].split()[:3]
+            if own == str(group):
+                yield state
+
+
 def _end_group(process: subprocess.Popen[str]) -> None:
     for kind in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, kind)
+            os.killpg(process.pid, signal.SIGCONT)  # one that is paused takes no other signal but SIGKILL
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=_STOP_TIMEOUT)
 

@@ -1,15 +1,15 @@
 """What a TARGET on the command line means, and getting it to run.
 
 `amqp://…`, `amqps://…`: a broker that runs somewhere. `embedded`, `embedded:FAULT`: ours. `docker:IMAGE`,
-`process:PATH`: started for the run. `FILE.toml`: an in-house broker, as the file says. Anything else: the name of an
-entry point in the group `amqpspec.targets`, a function without arguments that gives a context manager with an
-`address`, and an `operator()` if it has one.
+`cluster:IMAGE` (three nodes), `process:PATH`: started for the run. `FILE.toml`: an in-house broker, as the file says.
+Anything else: the name of an entry point in the group `amqpspec.targets`, a function without arguments that gives a
+context manager with an `address`, and an `operator()` if it has one.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -19,8 +19,11 @@ from typing import Protocol, runtime_checkable
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Table
 from amqpspec.targets.address import Address, logged_in, parse_address, without_login
+from amqpspec.targets.brokers.embedded_again import EmbeddedAgain
+from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
+from amqpspec.targets.brokers.single_node import BROKER_FAULTS
 from amqpspec.targets.client.handshake import Tune
 from amqpspec.targets.client.stream import trusting_context
 from amqpspec.targets.client.wire import WireClient
@@ -117,10 +120,15 @@ def running(target: str, dialect: Dialect | None = None) -> Iterator[Address]:
 
 @contextmanager
 def running_broker(
-    target: str, dialect: Dialect | None = None, clock: Clock = COMMON, *, apart: bool = False
+    target: str,
+    dialect: Dialect | None = None,
+    clock: Clock = COMMON,
+    *,
+    apart: bool = False,
+    keeps_data: bool = False,
 ) -> Iterator[RunningBroker]:
     """The same, giving the broker. The embedded one goes by the `clock`. `apart`: it has a process of its own, if this
-    process may have others; then nobody shares its clock.
+    process may have others; then nobody shares its clock. `keeps_data`: it can be stopped and started again.
     """
     if target.startswith(("amqp://", "amqps://")):
         address = logged_in(parse_address(target), target, os.environ)
@@ -128,7 +136,7 @@ def running_broker(
             trusting_context(address)  # files that are wrong are told before anything is tried
         yield _Elsewhere(address)
         return
-    with _broker(target, dialect, clock, apart) as broker:
+    with _broker(target, dialect, clock, apart, keeps_data) as broker:
         yield broker
 
 
@@ -150,19 +158,43 @@ def operator_of(broker: RunningBroker) -> Operator | None:
     return broker.operator() if isinstance(broker, OperatedBroker) else None
 
 
+@runtime_checkable
+class BreakableBroker(RunningBroker, Protocol):
+    """Faults can be done to it."""
+
+    def faults(self) -> FaultInjector | None: ...
+
+
+def faults_of(broker: RunningBroker) -> FaultInjector | None:
+    """Who does faults to the broker, if somebody of ours can."""
+    return broker.faults() if isinstance(broker, BreakableBroker) else None
+
+
+def again_by(target: str, dialect: str) -> EmbeddedAgain | None:
+    """What starts another broker like that one so fast that each sequence may break one of its own; None: nothing."""
+    return EmbeddedAgain(target, dialect) if target.partition(":")[0] == "embedded" else None
+
+
+def faults_elsewhere(target: str) -> Collection[str]:
+    """What can be done to another broker that the target means, which keeps its data, as this one does not."""
+    return BROKER_FAULTS if target.startswith("docker:") else ()
+
+
 def is_target(text: str) -> bool:
     """Is it written as a target, whether or not that can be had? A file or folder of that name is written `./NAME`."""
     kind, _, rest = text.partition(":")
     return (
         text.startswith(("amqp://", "amqps://"))
         or kind == "embedded"
-        or (kind in ("docker", "process") and rest != "")
+        or (kind in ("docker", "cluster", "process") and rest != "")
         or text.endswith(".toml")
         or any(entry_point.name == text for entry_point in entry_points(group=ENTRY_POINT_GROUP))
     )
 
 
-def _broker(target: str, dialect: Dialect | None, clock: Clock, apart: bool) -> AbstractContextManager[RunningBroker]:
+def _broker(
+    target: str, dialect: Dialect | None, clock: Clock, apart: bool, keeps_data: bool
+) -> AbstractContextManager[RunningBroker]:
     kind, _, rest = target.partition(":")
     if target == "embedded" or (kind == "embedded" and rest):
         from amqpspec.targets.brokers.embedded_broker import embedded
@@ -173,7 +205,11 @@ def _broker(target: str, dialect: Dialect | None, clock: Clock, apart: bool) -> 
     if kind == "docker" and rest:
         from amqpspec.targets.brokers.docker_broker import DockerBroker
 
-        return DockerBroker(rest)
+        return DockerBroker(rest, keeps_data=keeps_data)
+    if kind == "cluster" and rest:
+        from amqpspec.targets.brokers.cluster_broker import ClusterBroker
+
+        return ClusterBroker(rest)
     if kind == "process" and rest:
         from amqpspec.targets.brokers.process_broker import ProcessBroker
 
@@ -188,8 +224,9 @@ def _broker(target: str, dialect: Dialect | None, clock: Clock, apart: bool) -> 
             in_house: AbstractContextManager[RunningBroker] = entry_point.load()()
             return in_house
     raise TargetSyntaxError(
-        f"{without_login(target)!r} is no target: give amqp://user:password@host:port/vhost, embedded, embedded:FAULT,"
-        f" docker:IMAGE, process:PATH, FILE.toml, or the name of an entry point in the group {ENTRY_POINT_GROUP}"
+        f"{without_login(target)!r} is no target: give amqp://user:password@host:port/vhost, embedded,"
+        f" embedded:FAULT, docker:IMAGE, cluster:IMAGE, process:PATH, FILE.toml, or the name of an entry point in the"
+        f" group {ENTRY_POINT_GROUP}"
     )
 
 

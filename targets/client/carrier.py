@@ -27,8 +27,11 @@ class Carrier(Protocol):
     `receive` returns its `socket.closed`, and what is sent on it from then on is ignored and not observed.
     """
 
-    def connect(self, name: str) -> None:
-        """Make the TCP connection, and no step of the handshake. Raises `TargetUnreachable`."""
+    def connect(self, name: str, address: Address | None = None) -> None:
+        """Make the TCP connection, and no step of the handshake. `address`: where to, if not to the broker's.
+
+        Raises `TargetUnreachable`.
+        """
         ...
 
     def end_output(self, name: str) -> None:

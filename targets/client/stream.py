@@ -88,7 +88,8 @@ def connect(address: Address, deadline: float, tls_context: ssl.SSLContext | Non
     """
     where = f"{address.host} port {address.port}"
     try:
-        candidates = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        host, port = address.way or (address.host, address.port)
+        candidates = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise TargetUnreachable(f"cannot resolve the host {address.host}: {_reason(error)}") from None
     failure = "no address"

@@ -107,15 +107,16 @@ class WireClient:
             raise
         self._connections.admit(connection)
 
-    def connect(self, name: str, *, timeout: float = 10.0) -> None:
-        """Connect and leave the handshake to the caller, protocol header included. Raises `TargetError`.
+    def connect(self, name: str, address: Address | None = None, *, timeout: float = 10.0) -> None:
+        """Connect and leave the handshake to the caller, protocol header included. `address`: where to, if not to the
+        client's. Raises `TargetError`.
 
         The observer sees socket.open. Limits hold once a connection.tune-ok was sent.
         """
         self._connections.check_free(name)
         self._connections.let_go()
         moment = self._now()  # the broker's clock begins somewhere in between
-        stream = connect(self._address, time.monotonic() + timeout, self._tls_context)
+        stream = connect(address or self._address, time.monotonic() + timeout, self._tls_context)
         self._observe(SocketEvent(name, 0, "socket.open", {}, sent=True), moment)
         self._connections.admit(Connection(name, stream, self._connections.inbox, self._now))
 

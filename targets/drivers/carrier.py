@@ -60,7 +60,7 @@ class LibraryCarrier:
 
     # ---- connections
 
-    def connect(self, name: str) -> None:
+    def connect(self, name: str, address: Address | None = None) -> None:
         """Make the connection and all of its handshake. Raises `TargetUnreachable`."""
         known = self._connections.get(name)
         if known is not None and not known.is_end_told:
@@ -68,7 +68,7 @@ class LibraryCarrier:
         if known is not None:
             self._end(known)
         moment = self._now()
-        stream = connect(self._address, time.monotonic() + CONNECT_TIME, None)
+        stream = connect(address or self._address, time.monotonic() + CONNECT_TIME, None)
         self._observe(SocketEvent(name, 0, "socket.open", {}, sent=True, time=moment))
         tap = Tap(name, stream, self._tell, self._wake, self._now, self._patience)
         place = replace(self._address, host="127.0.0.1", port=tap.port, tls=False)

@@ -83,6 +83,10 @@ class HostsResponder:
         self._elsewhere.pop(connection, None)
         host.end(connection)
 
+    def forget_connections(self) -> None:
+        """None is left."""
+        self._elsewhere.clear()
+
     def is_foreign(self, connection: str) -> bool:
         """Does the client want another protocol, which the dialect's broker would speak?"""
         return self._of(connection).is_foreign(connection)

@@ -7,6 +7,7 @@ import logging
 import selectors
 import socket
 import ssl
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -38,6 +39,8 @@ logger.addHandler(logging.NullHandler())
 #: Items of one connection, and frames of the model, before others have their turn.
 _TURN = 200
 _NEVER = float("inf")
+#: Seconds in which clients who send without end keep the operator waiting.
+_LONGEST_BEFORE_ORDERS = 0.5
 #: Why connections end when a broker is stopped, as RabbitMQ says it.
 SHUTDOWN = "broker forced connection closure with reason 'shutdown'"
 #: Seconds for the clients to answer that.
@@ -88,8 +91,8 @@ class Loop:
         #: everybody is told that it ends (`end_in_order`), and has until then to answer
         self._is_leaving = False
         self._leaves_by = _NEVER
-        #: in which there was something else to do first
-        self._turns_before_orders = 0
+        #: when somebody rang, while there was something else to do first
+        self._rung_at = _NEVER
         self._selector = selectors.DefaultSelector()
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ)
@@ -166,9 +169,10 @@ class Loop:
         self._tick(self._clock.now())
         if is_rung:
             # what clients have sent before comes first, unless they send without end
-            self._turns_before_orders += 1
-            if not serving or self._turns_before_orders > _TURN:
-                self._turns_before_orders = 0
+            now = time.monotonic()
+            self._rung_at = min(self._rung_at, now)
+            if not serving or now - self._rung_at > _LONGEST_BEFORE_ORDERS:
+                self._rung_at = _NEVER
                 self._obey()
         while self._changed:
             self._settle(self._changed.popitem()[1])

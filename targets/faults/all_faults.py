@@ -24,6 +24,7 @@ from amqpspec.targets.faults.policies import POLICIES
 from amqpspec.targets.faults.protocol import PROTOCOL
 from amqpspec.targets.faults.qos import LIMITS
 from amqpspec.targets.faults.quorum import QUORUM
+from amqpspec.targets.faults.restarts import RESTARTS
 from amqpspec.targets.faults.settlement import SETTLEMENT
 from amqpspec.targets.faults.stream import STREAM
 from amqpspec.targets.faults.time_to_live import TIME_TO_LIVE
@@ -38,7 +39,7 @@ __all__ = ["FAULTS", "Fault", "UnknownFault", "fault_named"]
 _CHAPTERS: tuple[Chapter, ...] = (
     SETTLEMENT, DELIVERY, CANCEL, LIMITS, DISPATCH, DISPATCH_ORDER, MESSAGES, STREAM, QUORUM, TOPOLOGY, PROTOCOL,
     TIME_TO_LIVE, TRANSACTIONS, OVERFLOWING, CONFIRMS, CONTENTS, HEADER_TYPES, POLICIES,
-    TIMEOUTS, TIMEOUT_EFFECTS, TIMEOUTS_OF_CHANNELS,
+    TIMEOUTS, TIMEOUT_EFFECTS, TIMEOUTS_OF_CHANNELS, RESTARTS,
 )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ def ending(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> I
                 broker.address, TargetDescription("ours", "MyBroker", "1", "rabbitmq-4.3"), deadline=0.3, driver=Ends
             )
 
-            def __init__(self, options: argparse.Namespace) -> None: ...
+            def __init__(self, options: argparse.Namespace, *, keeps_data: bool = False) -> None: ...
 
             def __enter__(self) -> Self:
                 return self

@@ -2,7 +2,7 @@
 
 Brokers are replaced by embedded ones and large numbers by small ones. Spark takes seconds to start, so that only the
 first command that names it, and the one that cannot do without, have it. What a document has an own test for is left to
-that: the tour, the two gates, the broker of one's own, the example of a recorded application.
+that: the tour, the two gates, the broker of one's own, brokers that end, the example of a recorded application.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.conformance.recording.test_capture import whole
 pytestmark = pytest.mark.together("spark")
 
 ROOT = Path(__file__).parents[2]
-ELSEWHERE = ("docs/tour.md", "docs/in-house-broker.md")
+ELSEWHERE = ("docs/tour.md", "docs/in-house-broker.md", "docs/faults.md")
 SHOWN = [
     (str(file.relative_to(ROOT)), line)
     for file in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))

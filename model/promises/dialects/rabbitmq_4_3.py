@@ -40,6 +40,7 @@ RABBITMQ_4_3 = replace(
     quorum_expires_by_priority=True,
     largest_announced_body=536_870_912,
     quorum_acquired_count=True,
+    nodes_pause_themselves=False,
     queue_type_in_get_error='<<"quorum">>',
     queue_arguments=KNOWN_TO_4_3,
     transient_queues=DeprecatedFeature.EITHER,

@@ -35,10 +35,12 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.nodes import OPEN_BY
 from amqpspec.model.broker.openness import open_queue
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Exchange, Message, Queue
 from amqpspec.model.broker.routing import ENDED_BINDING, Routes, out_of_the_ordinary, route
+from amqpspec.model.broker.survival import BINDINGS
 from amqpspec.model.broker.transaction import Publication
 from amqpspec.model.broker.uncommitted import LARGE_BODY, keep
 from amqpspec.model.protocol.errors import ProtocolError
@@ -140,6 +142,11 @@ def routes_of(broker: Broker, exchange: Exchange, routing_key: str, content: Con
     if len(keys) > 1:
         headers = {name: value for name, value in headers.items() if name != "BCC"}
     routes = route(broker.exchanges, broker.queues, exchange, keys, headers, broker.dialect, chooses=broker.is_punctual)
+    if exchange.survived:
+        routes = replace(routes, queues=dict.fromkeys(routes.queues, BINDINGS))
+    if down := tuple(queue for queue in routes.queues if queue.is_down):
+        others = {queue: why for queue, why in routes.queues.items() if not queue.is_down}
+        routes = replace(routes, queues=others, perhaps=(*routes.perhaps, *down), open_by=OPEN_BY)
     if broker.routes_nothing:
         routes = replace(routes, open_by="", perhaps=())
     return routes

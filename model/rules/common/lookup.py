@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.nodes_shown import NOT_FOUND
 from amqpspec.model.broker.queues import Exchange, Queue
 from amqpspec.model.protocol.errors import ProtocolError
 
@@ -60,7 +61,14 @@ def find_queue(broker: Broker, channel: Channel, name: str, requirement: str) ->
         requirement = broker.bookkeeping.ended_queues.get(name, requirement)
         raise ProtocolError(requirement, 404, f"no {queue_text(broker, channel, name)}")
     check_owner(broker, channel, queue)
+    check_up(queue)
     return queue
+
+
+def check_up(queue: Queue) -> None:
+    """CLUSTER-011: the node that has it must not be down. Which words say so depends on how it went."""
+    if queue.is_down:
+        raise ProtocolError(NOT_FOUND, 404, "home node is down or inaccessible", any_text=True)
 
 
 def check_owner(broker: Broker, channel: Channel, queue: Queue, requirement: str = "QUEUE-019") -> None:

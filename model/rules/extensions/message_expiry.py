@@ -32,6 +32,7 @@ from amqpspec.model.broker.dispatch import contenders
 from amqpspec.model.broker.internal_events import MessageExpiry
 from amqpspec.model.broker.overflow import handed_over
 from amqpspec.model.broker.queues import Message, Queue
+from amqpspec.model.broker.survival import AGE
 from amqpspec.model.broker.time_to_live import (
     ARGUMENT,
     BEHIND,
@@ -289,6 +290,8 @@ def give_up_expired(broker: Broker, queue: Queue, message: Message, by: float) -
     decided = queue.decided(ARGUMENT)
     for each in dict.fromkeys((requirement, *(decided if message.ttl_from in decided else ()))):
         broker.bookkeeping.exercised[each] += 1
+    if message.survived_by:
+        broker.bookkeeping.exercised[AGE] += 1
     holder = _holder(broker, message)
     if holder is not None:
         broker.touch(broker.channels[holder], queue, keeps_state=False)

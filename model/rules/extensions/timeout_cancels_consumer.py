@@ -86,6 +86,7 @@ from amqpspec.model.broker.delivery_timeouts import (
     time_of,
 )
 from amqpspec.model.broker.measurement import Due
+from amqpspec.model.broker.nodes_shown import TIMED_ANEW
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.promises.choices import ConsumerTimeouts
@@ -191,6 +192,8 @@ def _notify(broker: Broker, channel: Channel, entry: Unacknowledged, consumer: C
         requirements.insert(0, "TIMEOUT-027")
     if len(channel.consumers) > 1:
         requirements.append("TIMEOUT-022")
+    if entry.queue.led_anew_at > consumer.created:
+        requirements.append(TIMED_ANEW)
     broker.owe(
         channel, "basic.cancel", {"consumer_tag": consumer.tag, "nowait": True}, *dict.fromkeys(requirements),
         blame={"nowait": "CANCEL-008"}, lane=f"timeout of {consumer.tag}",

@@ -38,6 +38,8 @@ from amqpspec.model.protocol.patterns import Anything, OneOf
 from amqpspec.model.rules.connection.blocking import clear_alarm, set_alarm
 from amqpspec.model.rules.connection.ending import end_connection
 from amqpspec.model.rules.connection.handshake import owe
+from amqpspec.model.rules.operator.faults import FAULT_RULES, no_change
+from amqpspec.model.rules.operator.nodes import at_nodes, is_of_nodes
 from amqpspec.model.rules.operator.settings import clear_policy, configure, reset_configuration, set_policy
 
 #: Where permissions hold, and connections go, that name no virtual host.
@@ -45,8 +47,12 @@ DEFAULT_VHOST = "/"
 
 
 def operate(broker: Broker, action: OperatorAction) -> None:
-    """Process what the operator does."""
-    _RULES[action.name](broker, action)
+    """Process what the operator does, and faults."""
+    if is_of_nodes(action):
+        at_nodes(broker, action)
+        return
+    rule = _RULES.get(action.name, FAULT_RULES.get(action.name, no_change))
+    rule(broker, action)
 
 
 def force_close(broker: Broker, connection: Connection, *explanations: str) -> None:

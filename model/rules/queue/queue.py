@@ -95,8 +95,10 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker, crossed_by_cancel
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered, QueueNamed
+from amqpspec.model.broker.nodes import node_of
 from amqpspec.model.broker.policies import NO_ARGUMENT
 from amqpspec.model.broker.queues import ANY_NUMBER, Queue
+from amqpspec.model.broker.survival import EXCLUSIVE, survivor_requirement
 from amqpspec.model.broker.time_to_live import missed
 from amqpspec.model.broker.timed_out_consumers import lingering
 from amqpspec.model.promises.queue_types import QueueType
@@ -106,6 +108,7 @@ from amqpspec.model.protocol.patterns import UNKNOWN_NAME, Generated, between
 from amqpspec.model.rules.common.answer import answer
 from amqpspec.model.rules.common.lookup import (
     check_owner,
+    check_up,
     find_queue,
     queue_text,
     shortcut,
@@ -147,11 +150,12 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
     check_configure(broker, channel, wanted.name, "queue")
     queue = broker.queues.get(wanted.name)
     if queue is not None:
+        check_up(queue)
         check_equivalence(broker, channel, queue, wanted)
         requirement = _shown_by_redeclare(broker, queue, wanted, bool(arguments.get("durable")))
     else:
         check_arguments(broker, channel, wanted)
-        wanted.vhost = vhost_of(broker, channel)
+        wanted.vhost, wanted.made_at = vhost_of(broker, channel), broker.now
         wanted.least_max_priority = broker.dialect.least_max_priority
         wanted.negative_limit_is_none = broker.dialect.negative_delivery_limit_is_none
         queue = broker.queues[wanted.name] = wanted
@@ -182,6 +186,7 @@ def _wanted(channel: Channel, name: str, arguments: Table) -> Queue:
         # QUEUE-009: an exclusive queue is never durable
         durable=bool(arguments.get("durable")) and not exclusive,
         owner=channel.connection if exclusive else None,
+        node=node_of(channel.connection),
         auto_delete=bool(arguments.get("auto_delete")),
         arguments=table,
     )
@@ -218,6 +223,7 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, method: Method
         requirement = broker.bookkeeping.ended_queues.get(name, "QUEUE-003") if name else "CHAN-017"
         raise ProtocolError(requirement, 404, f"no {queue_text(broker, channel, name)}")
     check_owner(broker, channel, queue)
+    check_up(queue)
     channel.last_queue = queue.name
     differs = False
     if not method.arguments.keys().isdisjoint(("durable", "exclusive", "auto_delete", "arguments")):
@@ -225,7 +231,10 @@ def _declare_passive(broker: Broker, channel: Channel, name: str, method: Method
         differs = (asked.durable, asked.owner, asked.auto_delete, asked.arguments) != (
             queue.durable, queue.owner, queue.auto_delete, queue.arguments
         )  # fmt: skip
-    _answer_declare(broker, channel, method, queue, "QUEUE-004" if differs else "QUEUE-001", False)
+    requirement = "QUEUE-004" if differs else "QUEUE-001"
+    if queue.survived:
+        requirement = survivor_requirement(queue)
+    _answer_declare(broker, channel, method, queue, requirement, False)
 
 
 def _answer_declare(
@@ -238,6 +247,8 @@ def _answer_declare(
         # asking for the numbers is a use (rabbit_amqqueue_process:handle_call stat); quorum queues are not asked
         broker.used(queue)
     low, high = broker.ready_range(queue)
+    if broker.may_not_be_led(queue):
+        low = 0
     if low < high and queue.unproven and queue.type is not QueueType.STREAM:
         requirements.append("QUEUE-002")
     if queue.type is QueueType.STREAM and not queue.open_by:
@@ -248,7 +259,7 @@ def _answer_declare(
     arguments = {
         "queue": Generated(_generated(broker), broker.serial) if generated else queue.name,
         "message_count": between(low, high),
-        "consumer_count": between(0 if queue.open_by else present, most),
+        "consumer_count": between(0 if queue.open_by or broker.may_not_be_led(queue) else present, most),
     }
     effect: QueueNamed | CountsTold = QueueNamed(queue) if generated else CountsTold(queue)
     # a wrong number is the doing of whatever changed it last
@@ -260,7 +271,9 @@ def _answer_declare(
         # that there is an answer at all is what shows it
         requirements.append("QUEUE-001")
         blame["queue"] = "QUEUE-001"
-    if queue.type is QueueType.QUORUM:
+    if queue.survived:
+        blame["consumer_count"], queue.survived = EXCLUSIVE, False
+    elif queue.type is QueueType.QUORUM:
         blame["consumer_count"] = "QUEUE-026" if present == len(queue.consumers) else "TIMEOUT-014"
         if present or broker.holders(queue):
             requirements.append("QUEUE-026")

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from amqpspec.conformance.failures.by_hand import call, left_behind
 from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.language.command_parsing import parse_command
@@ -63,3 +65,53 @@ def test_the_program_runs_and_asks(tmp_path: Path) -> None:
     # nobody did what it asked for, so the user cannot log in
     assert "b.0 <" in said
     assert said.index("to be undone on the broker's machine:") < said.index("rabbitmqctl delete_user reproducer-")
+
+
+@pytest.mark.parametrize(
+    ("line", "function", "words"),
+    [
+        ("broker.stop", "by_hand", "docker stop BROKER"),
+        ("broker.kill node=2", "by_hand", "docker kill NODE2"),
+        ("broker.restart", "restarted", "docker start BROKER"),
+        ("network.cut node=2", "by_hand", "docker network disconnect NETWORK NODE2"),
+        ("queue.transfer-leader q node=3", "by_hand", "have NODE3 lead the queue PREFIX-q"),
+        ("network.cut connection=a", "cut", "a"),
+        ("network.heal connection=a", "heal", "a"),
+        ("network.slow connection=a milliseconds=5", "tell", "this program does not"),
+    ],
+)
+def test_a_fault_is_told_or_done(line: str, function: str, words: str) -> None:
+    called, said = call(parse_command(line))
+    assert called == function and line in said[0] and words in said[-1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "first"),
+    [(["broker.kill"], "docker stop BROKER; docker start BROKER"), (["broker.pause"], "docker unpause BROKER"),
+     (["broker.kill", "broker.restart"], "")],
+)  # fmt: skip
+def test_a_broker_that_is_left_down_or_paused_is_to_be_there_again(lines: list[str], first: str) -> None:
+    assert "".join(left_behind(map(parse_command, lines))).startswith(first)
+    assert bool(left_behind(map(parse_command, lines))) is bool(first)
+
+
+#: A program with a connection that is cut, and one that is made anew after a restart by nobody.
+_BROKEN = [
+    "a.1 queue.declare q", "network.cut connection=a", "a.1 basic.publish q body=m1", "b.1 basic.get q",
+    "network.heal connection=a", "b.1 basic.get q", "broker.stop", "c.1 basic.get q",
+]  # fmt: skip
+
+
+def test_a_program_cuts_its_connection_itself_and_says_where_nobody_is_there(tmp_path: Path) -> None:
+    failure = Failure("PUBLISH-002", Shape.MISSING, "", _BROKEN[-1], "nothing", (), ())
+    path = tmp_path / "program.py"
+    path.write_text(reproducer([parse_command(line) for line in _BROKEN], failure), encoding="utf-8")
+    with EmbeddedBroker() as broker:
+        url = f"amqp://guest:guest@127.0.0.1:{broker.address.port}/%2F"
+        command, limit = [sys.executable, str(path), url], patience(60)
+        done = subprocess.run(command, input="\n", capture_output=True, text=True, timeout=limit, check=False)
+    lines = done.stdout.splitlines()
+    empty, got = (next(n for n, each in enumerate(lines) if word in each) for word in ("GetEmpty", "GetOk"))
+    assert empty < lines.index("> network.heal connection=a") < got, done.stdout + done.stderr
+    assert "    docker stop BROKER   # or: rabbitmqctl shutdown" in lines
+    assert "> c.1 basic.get q   (not sent: nobody is there)" in done.stdout

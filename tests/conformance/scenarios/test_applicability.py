@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from amqpspec.conformance.scenarios.applicability import (
     NO_OPERATOR,
     OUT_OF_REACH,
     applicable,
+    left_out_of_search,
     needs_operator,
     not_applicable,
     obstacle,
@@ -23,11 +25,15 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.judgement import RequirementVerdict, RunResult, TargetDescription
 from amqpspec.model.promises.verdict import Verdict
+from amqpspec.model.protocol.methods import FAULTS
+from amqpspec.targets.brokers.embedded_again import EmbeddedAgain
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.drivers.library import Library
 
 #: Requirements that nobody can show without the operator of the broker.
 OPERATORS = {
-    "CANCEL-018", "CAP-003", "CAP-004", "CONN-009", "CONN-023", "PERMISSION-001", "PERMISSION-002", "PERMISSION-003",
+    "CANCEL-018", "CAP-003", "CAP-004", "CONN-009", "CONN-023", "DURABLE-017",
+    "PERMISSION-001", "PERMISSION-002", "PERMISSION-003",
     "TIMEOUT-007", "TIMEOUT-025", "TIMEOUT-026", "TIMEOUT-028", *(f"POLICY-{number:03}" for number in range(1, 15)),
 }  # fmt: skip
 
@@ -44,7 +50,8 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 def under_test(broker: EmbeddedBroker, operated: bool, dialect: str = "rabbitmq-4.3") -> TargetUnderTest:
     description = TargetDescription("embedded", "amqpspec", "0", dialect)
-    return TargetUnderTest(broker.address, description, 2.0, broker.operator() if operated else None)
+    operator, faults = (broker.operator(), broker.faults()) if operated else (None, None)
+    return TargetUnderTest(broker.address, description, 2.0, operator, faults=faults)
 
 
 def run(target: TargetUnderTest, directory: Path, *only: str) -> RunResult:
@@ -71,7 +78,10 @@ def test_what_needs_him_is_left_out_where_there_is_none(broker: EmbeddedBroker) 
 
 
 def test_only_requirements_without_any_scenario_left_are_not_applicable(broker: EmbeddedBroker) -> None:
-    assert not_applicable(under_test(broker, True)) == OUT_OF_REACH
+    one_node = not_applicable(under_test(broker, True))
+    needing_more = {id for id, reason in one_node.items() if reason == "needs node 2, which this target does not have"}
+    assert {id: reason for id, reason in one_node.items() if id not in needing_more} == OUT_OF_REACH
+    assert "CANCEL-017" in needing_more and {id[:7] for id in needing_more} == {"CANCEL-", "CLUSTER"}
     reasons = not_applicable(under_test(broker, False))
     assert {id for id, reason in reasons.items() if reason == NO_OPERATOR} == OPERATORS
     left = {each.requirement for each in applicable(selected([], "rabbitmq-4.3"), under_test(broker, False))}
@@ -91,3 +101,53 @@ def test_with_an_operator_they_are_run(broker: EmbeddedBroker, tmp_path: Path) -
     assert {id: verdict(result, id).verdict for id in ("PERMISSION-001", "CONN-023", "CAP-004")} == {
         "PERMISSION-001": Verdict.PASS, "CONN-023": Verdict.PASS, "CAP-004": Verdict.PASS
     }  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------- faults
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("broker.kill", "needs broker.kill, which this target does not offer"),
+        ("network.cut node=1", "needs network.cut, which this target does not offer"),
+        ("network.cut connection=a", None),
+    ],
+)
+def test_faults_that_nobody_offers_are_not_applicable_but_those_of_connections(
+    broker: EmbeddedBroker, line: str, reason: str | None
+) -> None:
+    assert obstacle(scenario(line), under_test(broker, operated=False)) == reason
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("broker.kill", None),
+        ("broker.kill node=2", "needs node 2, which this target does not have"),
+        ("queue.transfer-leader q node=1", "needs queue.transfer-leader, which this target does not offer"),
+    ],
+)
+def test_what_is_offered_is_applicable_to_the_nodes_that_there_are(
+    broker: EmbeddedBroker, line: str, reason: str | None
+) -> None:
+    assert obstacle(scenario(line), under_test(broker, operated=True)) == reason
+
+
+def test_faults_that_are_done_to_another_one_are_applicable(broker: EmbeddedBroker) -> None:
+    target = replace(under_test(broker, operated=False), faults_elsewhere=("broker.kill",))
+    assert obstacle(scenario("broker.kill"), target) is None
+    assert obstacle(scenario("broker.pause"), target) == "needs broker.pause, which this target does not offer"
+
+
+def test_faults_are_not_done_to_the_connections_of_a_library(broker: EmbeddedBroker) -> None:
+    library = Library("pika", "1")
+    target = replace(under_test(broker, operated=True), library=library)
+    for line in ("broker.kill", "network.cut connection=a"):
+        assert obstacle(scenario(line), target) == "faults are not done to connections of pika"
+
+
+def test_a_search_leaves_faults_out_where_others_meet_them(broker: EmbeddedBroker) -> None:
+    target = under_test(broker, operated=True)
+    assert left_out_of_search(target) == FAULTS
+    assert left_out_of_search(replace(target, own_broker=EmbeddedAgain("embedded"))) == frozenset()

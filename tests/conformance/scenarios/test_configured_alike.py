@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.language.command_parsing import parse_command
-from amqpspec.conformance.scenarios.configured_alike import configured_alike
+from amqpspec.conformance.scenarios.configured_alike import broken_alike, changes_broker, configured_alike
 from amqpspec.model.protocol.methods import OPERATOR, OperatorAction
 from amqpspec.targets.brokers.operator import PeerOf
 from amqpspec.targets.brokers.shared_configuration import SharedConfiguration
@@ -56,3 +56,23 @@ def test_the_configuration_stays_until_the_last_has_ended() -> None:
         shared.undo([configure])
         assert recorder.undone == [["operator.set-policy"]]
     assert recorder.undone[1:] == [["operator.configure"] * 2]
+
+
+def test_those_to_which_the_same_happens_are_together() -> None:
+    stopped = scenario("broker.stop", WAIT, "broker.restart"), scenario("a.1 queue.declare q", "broker.restart")
+    end = ("broker.kill", "broker.restart")
+    killed = scenario(*end), scenario("network.cut connection=a", *end)
+    one_node = scenario("broker.kill node=2", "broker.restart node=2")
+    others = [scenario("broker.pause", "broker.resume"), scenario("broker.stop")]
+    groups = broken_alike([*stopped, *killed, one_node, *others])
+    assert groups == [list(stopped), list(killed), [one_node], *([each] for each in others)]
+
+
+def test_who_breaks_and_configures_the_broker_is_by_itself() -> None:
+    both = [scenario(SHORT, "broker.kill"), scenario(SHORT, "broker.kill"), scenario("broker.kill")]
+    assert broken_alike(both) == [[each] for each in both]
+
+
+def test_a_broken_network_of_a_connection_is_nobody_elses_business() -> None:
+    assert not changes_broker(scenario("network.cut connection=a").commands)
+    assert changes_broker(scenario("network.cut node=1").commands)

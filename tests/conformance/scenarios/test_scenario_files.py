@@ -17,6 +17,7 @@ from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.scenarios import scenario_files
 from amqpspec.conformance.scenarios.applicability import OUT_OF_REACH
 from amqpspec.conformance.scenarios.scenario_files import CHAPTERS, DIRECTORY, all_scenarios, selected, sequence_name
+from amqpspec.conformance.session.nodes import node_of
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
@@ -29,9 +30,9 @@ from amqpspec.targets.clock import FastForwardClock
 
 #: Areas of which every entry has a scenario, but for the ones named here with the reason.
 WHOLE_AREAS = (
-    "ack", "binding", "cancel", "capabilities", "channel", "confirm", "connection", "consume", "consumer-priority",
-    "direct-reply", "dlx", "exchange", "get", "overflow", "permission", "publish-routing", "qos", "queue", "quorum",
-    "recover", "sac", "stream", "timeout", "ttl", "tx",
+    "ack", "binding", "cancel", "capabilities", "channel", "cluster", "confirm", "connection", "consume",
+    "consumer-priority", "direct-reply", "dlx", "durability", "exchange", "get", "overflow", "permission",
+    "publish-routing", "qos", "queue", "quorum", "recover", "sac", "stream", "timeout", "ttl", "tx",
 )  # fmt: skip
 WITHOUT_SCENARIO = dict(OUT_OF_REACH)
 
@@ -151,6 +152,10 @@ def _tries(scenario: CommandFile) -> int:
     return 3 if any(command.in_flight for command in scenario.commands) else 1
 
 
+def _is_for_one_node(scenario: CommandFile) -> bool:
+    return all(node_of(each.connection) == 1 for each in scenario.commands)
+
+
 @cache
 def run_all(dialect: str, directory: Path) -> Run:
     """Every scenario of the dialect on one embedded broker. What they wait for, they skip."""
@@ -160,10 +165,13 @@ def run_all(dialect: str, directory: Path) -> Run:
         TraceWriter(directory / f"{dialect}.jsonl") as trace,
     ):
         description = TargetDescription("embedded", "amqpspec", "0", dialect)
-        target = TargetUnderTest(broker.address, description, deadline=30.0, operator=broker.operator(), clock=clock)
+        target = TargetUnderTest(
+            broker.address, description, deadline=30.0, operator=broker.operator(), clock=clock, faults=broker.faults()
+        )
 
         def carry_out(scenario: CommandFile, tries: int) -> SequenceJudgement:
-            with Session(target, trace, sequence_name(scenario), requirement=scenario.requirement) as session:
+            name, commands = sequence_name(scenario), scenario.commands
+            with Session(target, trace, name, requirement=scenario.requirement, planned=commands) as session:
                 for command in scenario.commands:
                     session.run(command)
             judgement = session.finish()
@@ -171,7 +179,7 @@ def run_all(dialect: str, directory: Path) -> Run:
             return carry_out(scenario, tries - 1) if missed and tries > 1 else judgement
 
         # the last ones change what others go by
-        scenarios = sorted(selected([], dialect), key=lambda each: each.alone)
+        scenarios = sorted(filter(_is_for_one_node, selected([], dialect)), key=lambda each: each.alone)
         outcomes = {sequence_name(each): (each, carry_out(each, _tries(each))) for each in scenarios}
         model = broker.responder.own.broker
         exchanges = [name for name in model.exchanges if name and not name.startswith("amq.")]

@@ -58,6 +58,8 @@ def test_reserved_flags_and_what_only_rabbitmq_acts_by_are_left_out() -> None:
 WITHOUT = {
     "CONN-023": "an operator closes the connection",
     "DURABLE-001": "the broker is started again",
+    "DURABLE-005": "the broker is started again",
+    "DURABLE-019": "the broker is started again",
     "SERVER-001": "each run asks for it",
     "CONSUME-008": "of queue types that the text does not have",
     "QUEUE-026": "of queue types that the text does not have",

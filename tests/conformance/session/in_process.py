@@ -34,7 +34,7 @@ class InProcess:
 
     # ---- connections
 
-    def connect(self, name: str) -> None:
+    def connect(self, name: str, address: Address | None = None) -> None:
         self._doorkeepers[name] = Doorkeeper(DEFAULT_DIALECT, DEFAULT_ACCESS)
         self._open[name] = None
         self._say(SocketEvent(name, 0, "socket.open", {}, sent=True))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from amqpspec.model.broker.dead_letter_headers import chosen
 from amqpspec.model.defects.known_defects import WINDOWS
 from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.judging.windows import Window
@@ -87,7 +88,36 @@ def next_queue(*held: str, next_arguments: str = "", first: str = CLASSIC) -> li
     ]  # fmt: skip
 
 
+#: A letter of m1 is in d, and was made by a quorum queue.
+DEAD = [
+    "a.1 queue.declare d durable", f"{QUORUM} {TO_D}", "c.1 basic.publish q delivery-mode=2 body=m1", "a.1 basic.get q",
+    "a.1 basic.reject 1",
+]  # fmt: skip
+
+
+def letter_again(talk: Answered) -> None:
+    held = talk.lawful.channels[("e", 1)].unacknowledged[1].message
+    talk.answer().send("e.1 basic.get d").see(
+        "e.1", "basic.get-ok", "m1", properties=chosen(held.content.properties),
+        delivery_tag=2, redelivered=False, exchange="", routing_key="d", message_count=0,
+    )  # fmt: skip
+
+
 WAYS: dict[str, Way] = {
+    # -------------------------------------------------------------------------------------------------- restarts
+    "transient-exchange-survives": Way(
+        [], ["a.1 exchange.declare x fanout", "broker.kill", "broker.restart", "e.1 exchange.declare x passive"],
+        lambda talk: talk.see("e.1", "exchange.declare-ok"),
+        instead=["broker.kill", "broker.restart", "e.1 exchange.declare x passive"],
+    ),
+    "kill-forgets-new-queue": Way(
+        [QUORUM, *publish("m1"), COUNT], ["broker.kill", "broker.restart", "e.1 basic.get q"], get_empty("e.1"),
+        instead=["broker.stop", "broker.restart", "e.1 basic.get q"],
+    ),
+    "kill-repeats-dead-letters": Way(
+        DEAD, ["broker.kill", "broker.restart", "e.1 basic.get d", "e.1 basic.qos 1"], letter_again,
+        instead=["broker.stop", "broker.restart", "e.1 basic.get d", "e.1 basic.qos 1"],
+    ),
     # ------------------------------------------------------------------------------------------------- crossings
     "cancel-before-consume-ok-breaks": Way(
         [CLASSIC], ["a.1 basic.consume q tag=t &", "a.1 basic.cancel t"], crash("a"),

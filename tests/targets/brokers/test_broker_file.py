@@ -12,14 +12,16 @@ from amqpspec.conformance.language.command_file import parse_command_file
 from amqpspec.conformance.scenarios.applicability import obstacle
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import TargetDescription
-from amqpspec.model.protocol.methods import OPERATOR, OperatorAction
+from amqpspec.model.protocol.methods import OPERATOR, Fault, OperatorAction
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.broker_file import BrokerFile, BrokerFileError, read_broker_file
 from amqpspec.targets.brokers.command_operator import CommandOperator
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.brokers.health import check_alive
 from amqpspec.targets.brokers.in_house_broker import InHouseBroker
 from amqpspec.targets.brokers.operator import Peer
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
+from amqpspec.targets.brokers.single_node import BROKER_FAULTS
 from amqpspec.targets.errors import OperatorError, OperatorMissing
 
 ADDRESS = 'address = "amqp://me:Sesame-4711@127.0.0.1:5672/v"\n'
@@ -62,7 +64,10 @@ def test_all_that_it_may_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ('address = "amqp://me:Sesame-4711@h:x/"', "the port must be a number"),
         ('address = "localhost:5672"', "must begin with amqp://"),
         (ADDRESS + 'adress = "x"', "has 'adress', which is none of address, dialect"),
-        (ADDRESS + 'restart = ["./b"]', "restart is of no use yet"),
+        (ADDRESS + 'restart = ["./b"]', "restart belongs under [operator]"),
+        (ADDRESS + '[operator]\nstop = ["./ctl"]', "has stop and no restart"),
+        (ADDRESS + '[operator]\nkill = ["./ctl", "{user}"]', "none of {pid}, {directory}, {port}"),
+        (ADDRESS + '[operator]\npause = ["./ctl"]', "has pause and no resume"),
         (ADDRESS + 'dialect = "rabbitmq-5"', "unknown dialect 'rabbitmq-5'"),
         (ADDRESS + "dialect = 4", "dialect is not a text"),
         (ADDRESS + 'start = "./b --port 5"', "start is not a command"),
@@ -203,3 +208,55 @@ def test_scenarios_that_need_another_command_are_not_run(tmp_path: Path) -> None
     assert why_not(set_alarm=TELL) == "needs operator.clear-alarm, which the operator of this target does not offer"
     with EmbeddedBroker() as broker:  # its operator does all of it
         assert obstacle(scenario, TargetUnderTest(broker.address, description, operator=broker.operator())) is None
+
+
+# ------------------------------------------------------------------------------------------------------- faults
+
+#: Notes what it is asked to do; what it does is nothing.
+CTL = """
+import pathlib, sys
+with open(pathlib.Path(__file__).parent / "done", "a") as done:
+    print(*sys.argv[1:], file=done)
+"""
+
+
+def test_faults_of_a_broker_elsewhere_are_done_by_commands(tmp_path: Path) -> None:
+    (tmp_path / "ctl.py").write_text(CTL)
+    with EmbeddedBroker() as broker:
+        lines = (f'{name} = ["{sys.executable}", "ctl.py", "{name}", "{{port}}"]' for name in ("kill", "restart"))
+        text = f'address = "amqp://127.0.0.1:{broker.address.port}"\n[operator]\n' + "\n".join(lines)
+        with InHouseBroker(read_broker_file(written(tmp_path, text))) as in_house:
+            faults = in_house.faults()
+            assert faults is not None and set(faults.offered) == {"broker.kill", "broker.restart"}
+            for name in ("broker.kill", "broker.restart"):
+                faults.inject(Fault(OPERATOR, 0, name, {}, sent=True))
+            with pytest.raises(OperatorMissing, match=r"broker\.pause"):
+                faults.inject(Fault(OPERATOR, 0, "broker.pause", {}, sent=True))
+        port = broker.address.port
+    assert (tmp_path / "done").read_text() == f"kill {port}\nrestart {port}\n"
+
+
+def test_a_broker_elsewhere_without_commands_is_broken_by_nobody(tmp_path: Path) -> None:
+    with InHouseBroker(read_broker_file(written(tmp_path, ADDRESS))) as in_house:
+        assert in_house.faults() is None
+
+
+def test_a_broker_that_the_suite_starts_needs_no_commands_and_one_comes_before_what_the_suite_does(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "ctl.py").write_text(CTL)
+    (tmp_path / "b.py").write_text(
+        "import sys\nfrom amqpspec import EmbeddedBroker\n"
+        "EmbeddedBroker(port=int(sys.argv[1])).serve_forever(lambda address: None)\n"
+    )
+    command = f'start = ["{sys.executable}", "b.py", "{{port}}"]\n'
+    text = 'address = "amqp://127.0.0.1:{port}"\n' + command
+    text += f'[operator]\npause = ["{sys.executable}", "ctl.py", "{{pid}}", "{{directory}}"]\n'
+    with InHouseBroker(read_broker_file(written(tmp_path, text))) as in_house:
+        faults = in_house.faults()
+        assert faults is not None and set(faults.offered) == set(BROKER_FAULTS)
+        for name in ("broker.pause", "broker.restart"):
+            faults.inject(Fault(OPERATOR, 0, name, {}, sent=True))
+        assert check_alive(in_house.address)
+    pid, directory = (tmp_path / "done").read_text().split()
+    assert int(pid) > 0 and Path(directory).name.startswith("amqpspec-broker-")

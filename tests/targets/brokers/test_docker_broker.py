@@ -12,7 +12,8 @@ import pytest
 from docker.errors import ImageNotFound
 
 from amqpspec.targets.address import Address
-from amqpspec.targets.brokers.docker_broker import CommandFailed, DockerBroker, _provide_image
+from amqpspec.targets.brokers.docker_broker import CommandFailed, DockerBroker
+from amqpspec.targets.brokers.docker_engine import provide_image
 from amqpspec.targets.brokers.readiness import BrokerUnavailable, answers_amqp
 from tests.patience import patience
 
@@ -175,7 +176,7 @@ class NoImages:
 def test_an_image_of_ours_is_built_by_a_command_that_exists(image: str, said: str) -> None:
     engine = SimpleNamespace(images=NoImages())
     with pytest.raises(BrokerUnavailable) as caught:
-        _provide_image(engine, image)
+        provide_image(engine, image)
     text = one_line(caught.value)
     assert f"no image {image} on this machine" in text and said in text
     assert ("amqpspec/rabbitmq:4.3" in text) is (image != "amqpspec/garagemq")

@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 import select
 import stat
+import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from amqpspec.model.protocol.methods import OPERATOR, Fault
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers import process_broker
 from amqpspec.targets.brokers.process_broker import ProcessBroker
 from amqpspec.targets.brokers.readiness import BrokerUnavailable, answers_amqp
 from amqpspec.targets.brokers.resolve import met
+from tests.patience import patience
 
 # Answers every connection with the opening of a connection.start frame, after it started a child.
 LISTENER = """
@@ -143,3 +148,75 @@ def test_one_that_wants_heartbeats_is_met_where_the_address_asks_for_them(tmp_pa
     with ProcessBroker(path, address=lambda port: Address("127.0.0.1", port, heartbeat=60)) as broker:
         _, limits = met(broker)
     assert limits.heartbeat == 60
+
+
+# ------------------------------------------------------------------------------------------------------- faults
+
+
+def fault(name: str) -> Fault:
+    return Fault(OPERATOR, 0, name, {}, sent=True)
+
+
+@pytest.mark.parametrize("end", ["broker.stop", "broker.kill"])
+def test_it_is_ended_and_started_again_at_the_same_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    record = tmp_path / "pids"
+    monkeypatch.setenv("PID_FILE", str(record))
+    with ProcessBroker(executable(tmp_path, LISTENER)) as broker:
+        address, faults = broker.address, broker.faults()
+        parent, child, directory = record.read_text().split()
+        faults.inject(fault(end))
+        assert ends(int(parent)) and ends(int(child)) and not answers_amqp(address, timeout=1)
+        faults.inject(fault("broker.restart"))
+        again = record.read_text().split()
+        assert broker.address == address and answers_amqp(address, timeout=5)
+        assert again[0] != parent and again[2] == directory
+    assert ends(int(again[0])) and ends(int(again[1])) and not Path(directory).exists()
+
+
+def test_one_that_is_paused_does_nothing_until_it_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PID_FILE", str(tmp_path / "pids"))
+    with ProcessBroker(executable(tmp_path, LISTENER)) as broker:
+        faults = broker.faults()
+        faults.inject(fault("broker.pause"))
+        assert not answers_amqp(broker.address, timeout=0.2)
+        faults.inject(fault("broker.resume"))
+        assert answers_amqp(broker.address, timeout=5)
+
+
+@pytest.mark.parametrize("left", ["broker.pause", "broker.kill"])
+def test_one_that_is_left_paused_or_down_is_ended_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    record = tmp_path / "pids"
+    monkeypatch.setenv("PID_FILE", str(record))
+    with ProcessBroker(executable(tmp_path, LISTENER)) as broker:
+        broker.faults().inject(fault(left))
+    parent, child, directory = record.read_text().split()
+    assert ends(int(parent)) and ends(int(child)) and not Path(directory).exists()
+
+
+#: Starts the executable and stays.
+_SUITE = """
+import sys
+from amqpspec.targets.brokers.process_broker import ProcessBroker
+with ProcessBroker(sys.argv[1]):
+    print("ready", flush=True)
+    input()
+"""
+
+
+def test_it_ends_with_a_suite_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = tmp_path / "pids"
+    monkeypatch.setenv("PID_FILE", str(record))
+    command = [sys.executable, "-c", _SUITE, executable(tmp_path, LISTENER)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as suite:
+        assert suite.stdout is not None and suite.stdout.readline() == "ready\n"
+        suite.kill()
+    parent, child, directory = record.read_text().split()
+    assert ends(int(parent)) and ends(int(child))
+    until = time.monotonic() + patience(10)
+    while Path(directory).exists() and time.monotonic() < until:
+        threading.Event().wait(0.01)
+    assert not Path(directory).exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.targets.faults.confirm_lines import CONFIRM_LINES
 from tests.targets.faults.overflow_lines import OVERFLOW_LINES
 from tests.targets.faults.policy_lines import POLICY_LINES
+from tests.targets.faults.restart_lines import RESTART_LINES
 
 LINES: dict[str, str] = {
     # ------------------------------------------------------------------------------- what is looked at
@@ -1004,4 +1005,5 @@ LINES: dict[str, str] = {
     **OVERFLOW_LINES,
     **POLICY_LINES,
     **CONFIRM_LINES,
+    **RESTART_LINES,
 }

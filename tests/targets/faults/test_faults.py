@@ -254,8 +254,10 @@ def run_lines(
     clock = FastForwardClock()
     with EmbeddedBroker(dialect, fault=fault, clock=clock) as broker, TraceWriter(trace_file) as trace:
         description = TargetDescription("embedded", "amqpspec", "0", dialect.name)
-        operator = broker.operator()
-        target = TargetUnderTest(broker.address, description, deadline=patience, operator=operator, clock=clock)
+        target = TargetUnderTest(
+            broker.address, description, deadline=patience, operator=broker.operator(), clock=clock,
+            faults=broker.faults(),
+        )  # fmt: skip
         with Session(target, trace, name) as session:
             for command in file.commands:
                 session.run(command)

@@ -1,0 +1,30 @@
+"""What the ledger of a soak remembers of a channel."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from amqpspec.conformance.soak.columns import Copies, Published
+
+
+@dataclass(slots=True)
+class ChannelAccount:
+    """`number`: of the channel among all of the soak."""
+
+    number: int
+    confirms: bool = False
+    is_closing: bool = False
+    #: who publishes on it
+    publisher: str = ""
+    #: of the last publish
+    tag: int = 0
+    unconfirmed: dict[int, tuple[Published, int]] = field(default_factory=dict)
+    #: consumer tag: its queue
+    consumers: dict[str, str] = field(default_factory=dict)
+    #: queues that were asked with basic.get, in order, and when
+    gets: deque[tuple[str, float]] = field(default_factory=deque)
+    #: queues that it takes messages from
+    sources: set[str] = field(default_factory=set)
+    #: delivery tag: what it is
+    held: dict[int, tuple[Copies, int]] = field(default_factory=dict)

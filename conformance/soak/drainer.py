@@ -1,0 +1,117 @@
+"""Who empties a queue at the end of a soak, and reads a stream from its beginning."""
+
+from __future__ import annotations
+
+from amqpspec.conformance.soak.client import Mill
+from amqpspec.conformance.soak.consumer import Consumer
+from amqpspec.conformance.soak.message import content, marker
+from amqpspec.conformance.soak.outstanding import Outstanding
+from amqpspec.conformance.soak.plan import PERSISTENT, ConsumerPlan, SoakQueue, Style
+from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.protocol.methods import TraceEvent
+
+#: Seconds without a delivery until it looks whether the queue is empty.
+_LOOK_AFTER = 0.3
+_PREFETCH = 200
+#: How many times the patience a queue has to get emptier.
+_GIVES_UP = 3
+
+
+class Drainer(Consumer):
+    """`patience`: seconds that it waits for what should come and does not. `is_empty` says at the end whether the queue
+    was found empty; of a stream: whether it was read to its end.
+    """
+
+    def __init__(self, name: str, queue: SoakQueue, mill: Mill, outstanding: Outstanding, patience: float) -> None:
+        style = Style.READING if queue.type is QueueType.STREAM else Style.MULTIPLE
+        super().__init__(ConsumerPlan(name, queue.name, style, _PREFETCH), mill, outstanding, may_leave=False)
+        self.queue = queue
+        self.is_empty = False
+        self._patience = patience
+        #: what was outstanding at the least, or read at the most; and since when
+        self._best, self._best_since = 0, -1.0
+        self._highest = 0
+        self._is_looking = self._is_getting = False
+        #: published behind everything else in a stream
+        self._last = marker(name)
+        self._is_marked = False
+
+    def open_channel(self) -> None:
+        self._is_looking = self._is_getting = False
+        self._offset = -1
+        super().open_channel()
+        self.last_delivery = self.mill.now()
+
+    def on_channel(self, event: TraceEvent) -> None:
+        name = event.name
+        if event.channel == self.channel:
+            if name == "queue.declare-ok":
+                self.waits_since = None
+                self._looked(event.arguments.get("message_count", 0))
+                return
+            if name == "basic.consume-ok" and self.queue.type is QueueType.STREAM and not self._is_marked:
+                self._mark()
+            elif name == "basic.cancel-ok":
+                self._is_getting = True
+                self.ask()
+                return
+            elif name == "basic.get-ok":
+                super().on_channel(event)
+                self.settle_all()
+                self.ask()
+                return
+        super().on_channel(event)
+
+    def _mark(self) -> None:
+        self._is_marked = True
+        name = self.queue.name
+        said = content(self._last, "", name, PERSISTENT)
+        self.send(self.channel, "basic.publish", said, exchange="", routing_key=name)
+
+    def delivered(self, event: TraceEvent) -> None:
+        super().delivered(event)
+        self._highest = max(self._highest, self._offset)
+        if self._last in self.held.values() or (
+            event.content is not None and event.content.properties.get("message_id") == f"{self._last.publisher}-0"
+        ):
+            self.is_empty = True
+            self.finish()
+
+    def turn(self, now: float) -> None:
+        """A queue that never gets any emptier is left as it is."""
+        reached = self._highest if self.queue.type is QueueType.STREAM else -self._outstanding.of(self.queue.name)
+        if reached > self._best or self._best_since < 0:
+            self._best, self._best_since = reached, now
+        elif now - self._best_since > _GIVES_UP * self._patience and not self.is_done:
+            super(Consumer, self).finish()
+        super().turn(now)
+
+    def act(self, now: float) -> None:
+        idle = now - self.last_delivery
+        if self.held and idle > 0.02:
+            self.settle_all()
+        if self.queue.type is QueueType.STREAM:
+            if idle > self._patience:
+                self.finish()
+        elif not self._is_looking and not self._is_getting and not self.held and idle > _LOOK_AFTER:
+            self._is_looking = True
+            self.waits_since = now
+            self.send(self.channel, "queue.declare", queue=self.queue.name, passive=True)
+
+    def _looked(self, ready: int) -> None:
+        self._is_looking = False
+        idle = self.mill.now() - self.last_delivery
+        is_all_there = not ready and not self._outstanding.of(self.queue.name)
+        if is_all_there or idle > self._patience:
+            self.waits_since = self.mill.now()
+            self.send(self.channel, "basic.cancel", consumer_tag="t")
+
+    def found_empty(self) -> None:
+        if self._is_getting:
+            self.is_empty = True
+            self.finish()
+
+    def finish(self) -> None:
+        if self.held:
+            self.settle_all()
+        super().finish()

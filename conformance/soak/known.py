@@ -1,0 +1,83 @@
+"""What is known of brokers (docs/findings.md) that a soak meets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from amqpspec.conformance.soak.findings import Finding, What
+from amqpspec.conformance.soak.judging import SoakJudgement
+from amqpspec.conformance.soak.schedule import Kind
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.promises.dialect_names import base_of
+from amqpspec.model.promises.queue_types import QueueType
+
+_CLASSIC, _QUORUM, _STREAM = QueueType.CLASSIC.value, QueueType.QUORUM.value, QueueType.STREAM.value
+#: Seconds after a start in which not all is there.
+_STARTING = 5.0
+_V3, _V40, _V43 = "rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """`finding`: its heading in docs/findings.md. `dialects`: of the brokers that do it; `type`: of the queues."""
+
+    finding: str
+    whats: tuple[What, ...]
+    dialects: tuple[str, ...]
+    type: str
+    is_so: Callable[[Finding, SoakJudgement], bool] = lambda finding, judgement: True
+
+
+def _is_after_a_stop(finding: Finding, judgement: SoakJudgement) -> bool:
+    return any(window.kind is Kind.STOP and window.begin < finding.time for window in judgement.windows)
+
+
+def _is_right_after_a_start(finding: Finding, judgement: SoakJudgement) -> bool:
+    starts = [window.end for window in judgement.windows if window.kind in (Kind.KILL, Kind.STOP)]
+    return any(0.0 <= finding.published - start < _STARTING for start in starts)
+
+
+def _is_of_limited_queue(finding: Finding, judgement: SoakJudgement) -> bool:
+    return finding.queue in judgement.limited_queues
+
+
+KNOWN: tuple[Known, ...] = (
+    Known(
+        "ACK-001 Settlements behind 32 commands to a quorum queue are lost when their channel is closed",
+        (What.SETTLED,),
+        (_V3, _V40, _V43),
+        _QUORUM,
+    ),
+    Known(
+        "DURABLE-004 A restart drops what is beyond the limit of a queue that rejects publishes",
+        (What.LOST_IN_RESTART,),
+        (_V3, _V40, _V43),
+        _CLASSIC,
+        _is_of_limited_queue,
+    ),
+    Known(
+        "DURABLE-004 Right after a start a stream gets nothing, and what is published is confirmed",
+        (What.LOST_IN_RESTART, What.LOST, What.RETURNED),
+        (_V3, _V40, _V43),
+        _STREAM,
+        _is_right_after_a_start,
+    ),
+    Known(
+        "docs/soak.md: after a stop with transient messages a classic queue forgets who had a message before",
+        (What.UNFLAGGED, What.MISORDERED),
+        (_V40,),
+        _CLASSIC,
+        _is_after_a_stop,
+    ),
+)
+
+
+def known_finding(finding: Finding, judgement: SoakJudgement, target: TargetDescription) -> str:
+    """The heading; "": it is not known of that target."""
+    dialect, type = base_of(target.dialect), judgement.queue_types.get(finding.queue, "")
+    for each in KNOWN:
+        is_it = finding.what in each.whats and dialect in each.dialects and type == each.type
+        if is_it and each.is_so(finding, judgement):
+            return each.finding
+    return ""

@@ -1,0 +1,99 @@
+"""When something was wrong with the broker or its network in a soak, and what may be otherwise because of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from amqpspec.conformance.soak.schedule import NEEDS, Kind
+
+#: Seconds before a fault in which what was sent may not have been read, or not have reached a disk.
+BEFORE = 3.0
+#: Seconds after the end of a fault of one node in which the others find out what happened meanwhile.
+AFTER = 5.0
+
+#: Seconds after a fault in which something comes right after it.
+_RIGHT_AFTER = 2.0
+
+_BEGINS = {NEEDS[kind][0]: kind for kind in Kind if NEEDS[kind]}
+_ENDS = {
+    "broker.restart": (Kind.KILL, Kind.STOP), "broker.resume": (Kind.PAUSE,), "network.heal": (Kind.CUT, Kind.SLOW),
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Window:
+    """From `begin` to `end` of the trace's seconds. `node` is None where all nodes are concerned. `line`: of the
+    trace. `connection`: of whose network it is.
+    """
+
+    kind: Kind
+    begin: float
+    line: int
+    node: int | None = None
+    connection: str = ""
+    end: float = inf
+    number: int = 0
+
+    @property
+    def after(self) -> float:
+        """Seconds after its end in which things may be otherwise."""
+        return AFTER if self.node is not None else 0.0
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        place = f" of node {self.node}" if self.node is not None else f" of {self.connection}" * bool(self.connection)
+        return f"{self.kind}{place} at {self.begin:.1f} s (line {self.line})"
+
+
+class Windows:
+    """Those of a soak, in the order of their beginning. What clients do is not among them."""
+
+    def __init__(self) -> None:
+        self.all: list[Window] = []
+        #: when the whole broker was there again after it had been down, and when it had gone down
+        self.lives: list[tuple[float, float]] = []
+
+    def take(self, name: str, arguments: dict[str, Any], time: float, line: int) -> None:
+        """A fault of that name came."""
+        kind, node = _BEGINS.get(name), arguments.get("node")
+        connection = arguments.get("connection", "")
+        if kind is not None:
+            self.all.append(Window(kind, time, line, node, connection, number=len(self.all) + 1))
+            if kind is Kind.TRANSFER_LEADER:
+                self.all[-1].end = time
+            return
+        for window in self.all:
+            is_same = window.node == node and window.connection == connection
+            if window.end == inf and window.kind in _ENDS.get(name, ()) and is_same:
+                window.end = time
+                if name == "broker.restart" and node is None:
+                    self.lives.append((window.begin, time))
+
+    def touch(self, begin: float, end: float) -> bool:
+        """Was something wrong between these times, or shortly before or after?"""
+        return any(window.begin <= end + BEFORE and begin <= window.end + window.after for window in reversed(self.all))
+
+    def last_before(self, time: float) -> Window | None:
+        """The last one that had begun by then."""
+        return next((window for window in reversed(self.all) if window.begin <= time), None)
+
+    def to_blame(self, sent: float, time: float) -> Window | None:
+        """For the loss of a message that was sent at one time and seen at another for the last time: a fault that was
+        over right before it was sent, else the first one that was there then, or began later.
+        """
+        over = [window for window in self.all if window.end <= sent < window.end + _RIGHT_AFTER]
+        return over[-1] if over else self._first_after(time)
+
+    def _first_after(self, time: float) -> Window | None:
+        return next((window for window in self.all if window.end >= time), None)
+
+    def went_down_after(self, time: float) -> bool:
+        """Did the whole broker go down after that time, and come back?"""
+        return bool(self.lives) and self.lives[-1][0] >= time
+
+    def came_back_after(self, time: float) -> bool:
+        """Was the whole broker started again after that time? It may have been going down already."""
+        return bool(self.lives) and self.lives[-1][1] >= time

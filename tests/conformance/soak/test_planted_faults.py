@@ -1,0 +1,75 @@
+"""Planted defects of the embedded broker are found by a soak, which is not told where to look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from amqpspec.conformance.soak.schedule import Kind
+from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from tests.conformance.soak.soaks import identifiers, soak_of
+
+#: The defect, and a requirement by which it shows. In the quick tier are one of each kind.
+_OF_CLIENTS = {
+    "ack-acks-nothing": "ACK-001",
+    "multiple-ack-ignored": "ACK-001",
+    "multiple-acks-too-many": "ACK-006",
+    "nack-multiple-single": "CONFIRM-010",
+    "others-lose-what-they-hold": "ACK-001",
+    "message-lost-on-requeue": "CONFIRM-010",
+    "message-lost-on-reject": "CONFIRM-010",
+    "reject-requeues-always": "ACK-001",
+    "redelivered-never-set": "ACK-015",
+    "redelivered-always-set": "ACK-015",
+    "delivery-tags-reused": "CONSUME-014",
+    "content-altered": "PUBLISH-016",
+    "properties-lost": "PUBLISH-016",
+    "message-id-lost": "PUBLISH-016",
+    "message-delivered-twice": "ACK-001",
+    "prefetch-off-by-one": "QOS-006",
+    "message-lost-on-channel-close": "CONFIRM-010",
+    "routing-ignores-key": "PUBLISH-003",
+    "fanout-misses-one": "CONFIRM-010",
+    "confirm-missing": "CONFIRM-003",
+    "confirm-twice": "CONFIRM-003",
+    "confirm-counts-from-zero": "CONFIRM-003",
+    "nack-behind-ack": "CONFIRM-003",
+    "confirmed-together-and-singly": "CONFIRM-003",
+    "several-queues-not-confirmed": "CONFIRM-003",
+    "persistent-not-confirmed": "CONFIRM-003",
+}
+#: Of restarts.
+_OF_RESTARTS = {
+    "stop-forgets-message": "DURABLE-004",
+    "stop-forgets-quorum-message": "DURABLE-004",
+    "confirms-before-disk": "DURABLE-004",
+    "restart-forgets-redelivered": "ACK-015",
+    "restart-doubles-message": "ACK-001",
+    "restart-turns-around": "PUBLISH-015",
+    "restart-keeps-transient": "DURABLE-001",
+    "restart-loses-bindings": "PUBLISH-007",
+}
+#: What shows only where the latest message of a queue had just been confirmed.
+_AT_A_MOMENT = {"confirms-before-disk": (40.0, (Kind.KILL,))}
+_QUICK = ("redelivered-never-set", "message-lost-on-channel-close", "confirm-twice", "prefetch-off-by-one")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.quick if name in _QUICK else ()) for name in _OF_CLIENTS]
+)
+def test_a_planted_defect_is_found(name: str, tmp_path: Path) -> None:
+    with EmbeddedBroker(fault=name) as broker:
+        result = soak_of(broker, tmp_path, 2.0 if name in _QUICK else 5.0, Kind.CLIENT)
+    assert _OF_CLIENTS[name] in identifiers(result)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.quick if name == "restart-keeps-transient" else ()) for name in _OF_RESTARTS],
+)
+def test_a_planted_defect_of_restarts_is_found(name: str, tmp_path: Path) -> None:
+    with EmbeddedBroker(fault=name) as broker:
+        seconds, kinds = _AT_A_MOMENT.get(name, (8.0, (Kind.STOP, Kind.KILL)))
+        result = soak_of(broker, tmp_path, seconds, *kinds)
+    assert _OF_RESTARTS[name] in identifiers(result)
