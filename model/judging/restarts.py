@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.internal_events import Input, InternalEvent
+from amqpspec.model.broker.survival import SETTLED
 from amqpspec.model.judging.defects_followed import DefectsFollowed
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.merging import merged
@@ -78,3 +79,4 @@ def _doubt(broker: Broker, method: Method) -> None:
         for tag in tags_meant(channel, method):
             if tag in channel.unacknowledged:
                 channel.unacknowledged[tag].message.may_be_absent = True
+                broker.fired(SETTLED)

@@ -83,7 +83,7 @@ _spoiled("stop-forgets-message", "DURABLE-001", "A restart loses the oldest mess
          _lose(0), QueueType.CLASSIC)  # fmt: skip
 _spoiled("stop-forgets-quorum-message", "DURABLE-002", "A restart loses the oldest of a quorum queue.",
          _lose(0), QueueType.QUORUM)  # fmt: skip
-_spoiled("confirms-before-disk", "DURABLE-004", "The latest message is confirmed before it is on disk: a kill loses it.",
+_spoiled("confirms-before-disk", "DURABLE-004", "What is confirmed last is on no disk yet: a kill loses it.",
          _lose(-1), QueueType.CLASSIC, killed=True)  # fmt: skip
 _spoiled("restart-forgets-redelivered", "DURABLE-003", "What was held comes with redelivered=false after a restart.",
          _of_each(_forget_flag), *_BOTH)  # fmt: skip
