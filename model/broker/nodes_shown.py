@@ -2,6 +2,11 @@
 
 * CLUSTER-001: Leader change keeps consumers. Quorum consumers continue after leader election; in-flight deliveries may
   be repeated (redelivered=true), never lost. [rabbit_fifo:state_enter leader; rabbit test suite quorum_queue_SUITE]
+
+Requirements:
+
+* CLUSTER-001: Leader change keeps consumers. Quorum consumers continue after leader election; in-flight deliveries may
+  be repeated (redelivered=true), never lost. [rabbit_fifo:state_enter leader; rabbit test suite quorum_queue_SUITE]
 """
 
 from __future__ import annotations

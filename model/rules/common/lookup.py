@@ -5,6 +5,8 @@ Requirements:
 * CHAN-017: Empty queue name means last declared. In bind, unbind, consume, get, purge, delete an empty queue name means
   the queue last declared on this channel; none declared gives 404. queue.declare passive with empty name is NOT
   expanded. In amqp-0-9-1: as stated; 404 or 502. [rabbit_channel.erl:expand_shortcuts; AMQP 0-9-1 class channel]
+* CLUSTER-011: A classic queue whose node is down. While the node of a durable classic queue is down, who declares it,
+  gets or consumes from it is told 404. [rabbit_amqqueue:with, absent stopped; rabbit_misc:absent]
 * EXCHANGE-001: Default exchange is untouchable. declare (also passive), delete, bind and unbind on the default exchange
   "" are a soft 403. In amqp-0-9-1: as stated for declare and delete, which are refused with any code; queue.bind and
   queue.unbind accept it. [rabbit_channel.erl:check_not_default_exchange]

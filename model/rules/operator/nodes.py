@@ -4,6 +4,15 @@ A node that is stopped or killed takes with it the connections to it, and nothin
 majority is left. What its clients held returns. One that is paused or cut off takes part in nothing until that is over:
 its connections may end, or go on. Whom a queue then takes for its consumers, and what it has taken back from them, the
 other side does not see: such a queue is open (`model.broker.openness`). A classic queue is where its node is.
+
+Requirements:
+
+* CANCEL-008: nowait is true. Server-sent basic.cancel always has nowait=true: the client must not answer.
+  [rabbit_channel.erl:cancel_consumer]
+* CANCEL-017: Leader change / node down. Consumers of classic queues on a failed node get basic.cancel; quorum consumers
+  are kept over a leader change unless x-cancel-on-ha-failover (mirrored queues, <=3.13) was set. In rabbitmq-3:
+  mirrored queues exist. In rabbitmq-4.0: no mirroring. In rabbitmq-4.3: no mirroring. [RabbitMQ guide: consumer cancel
+  notification]
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def test_a_node_that_went_on_without_the_others_is_started_again() -> None:
 
 def test_what_cannot_be_done_is_told() -> None:
     _, faults = cluster()
-    with pytest.raises(OperatorMissing, match="cannot do network.slow"):
+    with pytest.raises(OperatorMissing, match=r"cannot do network\.slow"):
         do(faults, "network.slow", node=1, milliseconds=5)
     with pytest.raises(OperatorMissing, match="no node 4: the cluster has 3"):
         do(faults, "broker.kill", node=4)

@@ -39,5 +39,5 @@ def test_a_connection_is_closed_at_its_node() -> None:
 
 def test_nobody_asks_who_is_down_and_last_of_all_who_is_cut_off() -> None:
     assert carried_out([Node(1, is_up=False), Node(2, is_cut=True), Node(3)], "operator.set-alarm") == [3]
-    with pytest.raises(OperatorError, match="operator.set-alarm: the node is down"):
+    with pytest.raises(OperatorError, match=r"operator\.set-alarm: the node is down"):
         carried_out([Node(1, is_up=False)], "operator.set-alarm")
