@@ -234,8 +234,10 @@ def test_what_was_never_published_or_is_changed(account: Account) -> None:
     account.deliver("c", 1, "p", 77)
     assert account.wrong_by_now() == [What.UNPUBLISHED]
     said = content(Identity("p", 0), "x", "classic", 2)
-    key = {"exchange": "x", "routing_key": "another"}
-    account.received("c", "basic.deliver", said, consumer_tag="t", delivery_tag=2, redelivered=False, **key)
+    account.received(
+        "c", "basic.deliver", said, consumer_tag="t", delivery_tag=2, redelivered=False, exchange="x",
+        routing_key="another",
+    )  # fmt: skip
     assert account.wrong() == [What.CHANGED, What.UNPUBLISHED]
 
 
