@@ -17,7 +17,14 @@ from amqpspec.model.promises.dialects import dialect_of
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
-from amqpspec.targets.brokers.resolve import RunningBroker, introduction, operator_of, running_broker
+from amqpspec.targets.brokers.resolve import (
+    RunningBroker,
+    again_by,
+    faults_of,
+    introduction,
+    operator_of,
+    running_broker,
+)
 from amqpspec.targets.clock import COMMON, FastForwardClock
 from amqpspec.targets.embedded.hooks import Fault
 
@@ -49,7 +56,7 @@ def run_suite(
     """
     clock = FastForwardClock() if fast_forward else COMMON
     with ExitStack() as stack:
-        operator = None
+        operator = faults = own_broker = None
         if isinstance(target, Address):
             address = target
         else:
@@ -57,6 +64,7 @@ def run_suite(
                 broker: RunningBroker = stack.enter_context(EmbeddedBroker(dialect, fault=fault, clock=clock))
             elif isinstance(target, str):
                 broker = stack.enter_context(running_broker(target, dialect, clock))
+                faults, own_broker = faults_of(broker), again_by(target, dialect.name if dialect is not None else "")
             else:
                 broker = target
             address, operator = broker.address, operator_of(broker)
@@ -78,6 +86,8 @@ def run_suite(
             clock,
             channel_max=limits.channel_max,
             frame_max=limits.frame_max,
+            faults=faults,
+            own_broker=own_broker,
         )
         return Runner(under_test, trace, options).run()
 
