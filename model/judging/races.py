@@ -78,6 +78,24 @@ def _discarded(broker: Broker, method: Method) -> list[Unacknowledged]:
     return [channel.unacknowledged[tag] for tag in tags if tag in channel.unacknowledged]
 
 
+def _returns_by_consumers(broker: Broker, method: Method) -> Scope | None:
+    """What several consumers of a classic queue with a limit held is given back at one time."""
+    channel = broker.open_channel(method)
+    if channel is None or method.arguments.get("requeue") is False:
+        return None
+    is_all = method.name.startswith("basic.recover")
+    tags = list(channel.unacknowledged) if is_all else tags_meant(channel, method)
+    holders: dict[Queue, set[str]] = {}
+    for entry in map(channel.unacknowledged.__getitem__, tags):
+        holders.setdefault(entry.queue, set()).add(entry.consumer.tag if entry.consumer is not None else "")
+    raced = [
+        queue
+        for queue, found in holders.items()
+        if len(found) > 1 and queue.type is QueueType.CLASSIC and queue.consumers and has_length_limit(broker, queue)
+    ]
+    return of_queues(broker, raced) if raced else None
+
+
 def _before_name_is_free(broker: Broker, method: Method) -> Scope | None:
     """The name is that of a quorum queue whose deletion is not answered yet."""
     name = method.arguments.get("queue", "")
@@ -119,6 +137,16 @@ RACES: tuple[Race, ...] = (
         spoils=SERVICE | {Part.CONFIRM},
         kinds=("basic.nack", "basic.reject", "tx.commit"),
         arms=_letters_race_limit,
+    ),
+    Race(
+        name="returns of several consumers race a limit",
+        # v3.10.9, v4.3.5 rabbit_channel:foreach_per_queue, by {QRef, CTag}; rabbit_amqqueue_process:requeue_and_run for
+        # each, with maybe_drop_or_expire_msgs and run_message_queue; seen of 3.10
+        statement="what several consumers of a queue with a limit held is given back one consumer after the other: what"
+        " is dropped, and handed over in between, is open",
+        spoils=SERVICE | {Part.CONFIRM},
+        kinds=("basic.nack", "basic.recover", "basic.recover-async"),
+        arms=_returns_by_consumers,
     ),
     Race(
         name="declarations race a deletion",

@@ -124,3 +124,30 @@ def test_a_declaration_may_find_the_queue_that_ends() -> None:
 def test_but_not_behind_delete_ok() -> None:
     assert declared_while_deleted("delete-ok").acceptor.verdict is Verdict.FAIL
     assert declared_while_deleted(queue_type="classic").acceptor.verdict is Verdict.FAIL
+
+
+def given_back(second: str) -> Conversation:
+    """a.1 holds m1 and m2 of q, which may keep one message, each by a consumer of its own or both by t, and gives them
+    back while m3 waits.
+    """
+    talk = Conversation().send("a.1 queue.declare q x-max-length=1")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.send(f"a.1 basic.qos {1 if second == 'u' else 2}").see("a.1", "basic.qos-ok").rest()
+    for tag in dict.fromkeys(("t", second)):
+        talk.send(f"a.1 basic.consume q tag={tag}").see("a.1", "basic.consume-ok", consumer_tag=tag).rest()
+    talk.send("b.1 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
+    talk.send("b.1 basic.publish q body=m2").deliver("a.1", 2, "m2", consumer=second).rest()
+    talk.send("b.1 basic.publish q body=m3").rest()
+    return talk.send("a.1 basic.nack 2 multiple requeue").deliver("a.1", 3, "m3")
+
+
+def test_what_consumers_held_is_given_back_one_consumer_after_the_other() -> None:
+    """m1 is driven out by m3, which t is handed; then m2 has room, and goes to u again."""
+    talk = given_back("u").deliver("a.1", 4, "m2", redelivered=True, consumer="u")
+    assert talk.acceptor.failures == []
+    assert talk.rest().acceptor.verdict is Verdict.INCONCLUSIVE
+    assert "one consumer after the other" in str(talk.acceptor.why_undecided)
+
+
+def test_but_what_one_consumer_held_comes_back_together() -> None:
+    assert given_back("t").deliver("a.1", 4, "m2", redelivered=True).acceptor.verdict is Verdict.FAIL
