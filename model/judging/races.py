@@ -15,6 +15,7 @@ from amqpspec.model.broker.overflow import has_length_limit
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.ruling import Outcome
+from amqpspec.model.broker.time_to_live import ARGUMENT
 from amqpspec.model.judging.windows import SERVICE, Part, Race, Scope, of_queues
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Method, TraceEvent
@@ -96,6 +97,22 @@ def _returns_by_consumers(broker: Broker, method: Method) -> Scope | None:
     return of_queues(broker, raced) if raced else None
 
 
+def _expires_before_returns(broker: Broker, method: Method) -> Scope | None:
+    """A commit publishes what is gone at once to a queue of which its channel holds something."""
+    channel = broker.open_channel(method)
+    if channel is None or channel.transaction is None:
+        return None
+    held = {entry.queue for entry in channel.unacknowledged.values()}
+    raced = [
+        queue
+        for publication in channel.transaction.publications
+        for queue in publication.routes.queues
+        if queue in held
+        and (publication.pattern.content.properties.get("expiration") == "0" or queue.in_force.get(ARGUMENT) == 0)
+    ]
+    return of_queues(broker, raced) if raced else None
+
+
 def _before_name_is_free(broker: Broker, method: Method) -> Scope | None:
     """The name is that of a quorum queue whose deletion is not answered yet."""
     name = method.arguments.get("queue", "")
@@ -147,6 +164,16 @@ RACES: tuple[Race, ...] = (
         spoils=SERVICE | {Part.CONFIRM},
         kinds=("basic.nack", "basic.recover", "basic.recover-async"),
         arms=_returns_by_consumers,
+    ),
+    Race(
+        name="a refused commit races its returns",
+        # rabbit_amqqueue_process:maybe_deliver_or_enqueue drops what is expired at once; what the channel held comes
+        # back when it has ended (TX-008); seen of 4.0 and 4.3
+        statement="what a refused commit has published without any time to live is gone before what the channel held is"
+        " back, or stays behind it: that is open",
+        spoils=SERVICE,
+        kinds=("tx.commit",),
+        arms=_expires_before_returns,
     ),
     Race(
         name="declarations race a deletion",

@@ -151,3 +151,32 @@ def test_what_consumers_held_is_given_back_one_consumer_after_the_other() -> Non
 
 def test_but_what_one_consumer_held_comes_back_together() -> None:
     assert given_back("t").deliver("a.1", 4, "m2", redelivered=True).acceptor.verdict is Verdict.FAIL
+
+
+def refused_commit(expiration: str) -> Conversation:
+    """a.1 holds m1 of q; its commit publishes m3 there, and m2 to a queue that is gone, for which it is refused."""
+    talk = Conversation("rabbitmq-4.0")
+    for name in ("q", "gone"):
+        talk.send(f"a.1 queue.declare {name} durable")
+        talk.see("a.1", "queue.declare-ok", queue=name, message_count=0, consumer_count=0).rest()
+    talk.send("b.1 basic.publish q body=m1").rest().send("a.1 tx.select").see("a.1", "tx.select-ok").rest()
+    talk.send("a.1 basic.get q").got("a.1", 1, "m1", left=0).rest().send("a.1 basic.publish gone body=m2").rest()
+    talk.send("a.1 queue.delete gone").see("a.1", "queue.delete-ok", message_count=0).rest()
+    talk.send(f"a.1 basic.publish q body=m3 expiration={expiration}").rest().send("a.1 tx.commit")
+    text = "PRECONDITION_FAILED - partial tx completion"
+    talk.see("a.1", "channel.close", reply_code=406, reply_text=text, class_id=90, method_id=20)
+    talk.send("a.1! channel.close-ok", "b.1 queue.declare q passive")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=1, consumer_count=0)
+    talk.acceptor.overdue()
+    return talk.rest()
+
+
+def test_what_a_refused_commit_publishes_may_be_gone_at_once() -> None:
+    talk = refused_commit("0")
+    assert talk.acceptor.failures == []
+    assert talk.acceptor.verdict is Verdict.INCONCLUSIVE
+    assert "what a refused commit has published" in str(talk.acceptor.why_undecided)
+
+
+def test_but_not_what_has_time() -> None:
+    assert refused_commit("60000").acceptor.verdict is Verdict.FAIL
