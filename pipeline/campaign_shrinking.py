@@ -86,7 +86,7 @@ def shrink_new(
             and not is_as_known(each.failure, description.dialect, description.judged_version)
         }
         if new:
-            yield from _shrunk(store, replace(target, operator=None), new, seconds, seed, errors)
+            yield from _shrunk(store, replace(target, operator=None, faults=None), new, seconds, seed, errors)
 
 
 def _shrunk(

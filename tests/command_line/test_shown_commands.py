@@ -2,7 +2,8 @@
 
 Brokers are replaced by embedded ones and large numbers by small ones. Spark takes seconds to start, so that only the
 first command that names it, and the one that cannot do without, have it. What a document has an own test for is left to
-that: the tour, the two gates, the broker of one's own, brokers that end, the example of a recorded application.
+that: the tour, the two gates, the broker of one's own, brokers that end, clusters, the example of a recorded
+application.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from tests.conformance.recording.test_capture import whole
 pytestmark = pytest.mark.together("spark")
 
 ROOT = Path(__file__).parents[2]
-ELSEWHERE = ("docs/tour.md", "docs/in-house-broker.md", "docs/faults.md")
+ELSEWHERE = ("docs/tour.md", "docs/in-house-broker.md", "docs/faults.md", "docs/cluster.md")
 SHOWN = [
     (str(file.relative_to(ROOT)), line)
     for file in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-    for line in re.findall(r"^amqpspec (?:run|replay|check|profile|diff|pipeline|campaign|record|serve) .*$",
+    for line in re.findall(r"^amqpspec (?:run|replay|check|profile|diff|pipeline|campaign|record|serve|soak) .*$",
                            file.read_text(encoding="utf-8"), re.MULTILINE)
     if str(file.relative_to(ROOT)) not in ELSEWHERE and "echo $?" not in line
 ]  # fmt: skip
@@ -41,7 +42,8 @@ IN_PLACE = (
     (r"\bdocker:rabbitmq:4\.3", "embedded:multiple-zero-ignored"), (r"TARGET…?", "embedded"), (r"\bSTORE\b", "store"),
     (r"\bINCOMING\b", "incoming"), (r"\bDIR\b", "judged"), (r"\bNAME\b", "one"), (r" \[--spark MASTER\]", ""),
     (r"docs/deviations", str(ROOT / "docs" / "deviations")), (r"(--listen \S+:|--port )\d+", r"\g<1>0"),
-    (r"--sequences \d+", "--sequences 2"), (r"--out (recorded|incoming/app)", r"--out \g<1>-now"),
+    (r"--sequences \d+", "--sequences 2"), (r"--(minutes|seconds) \d+", "--seconds 1"),
+    (r"--out (recorded|incoming/app)", r"--out \g<1>-now"),
 )  # fmt: skip
 SMALL = {
     "run": ("--only", "ACK-003", "--sequences", "0", "--shrinking-time", "0"),
