@@ -302,8 +302,11 @@ class Runner:
             if not self._record.is_enough():
                 self._run_configured_alike(group)
         if broken and not self._record.is_enough():
+            before = list(self._record.left_behind)
             with self._in_use.bearing_faults():
                 self._through_losses(lambda: self._run_broken(broken))
+            if self.target.faults_elsewhere:
+                self._record.left_behind[:] = before  # what is left on another broker goes with that
 
     def _is_broken_for_all(self, commands: Sequence[Command]) -> bool:
         """Do they break a broker that others use?"""
@@ -395,7 +398,8 @@ class Runner:
                 raise
             return ()  # what the operator was to act upon is not there in some of the commands
         raise_if_interrupted()
-        self._record.left_behind += outcome.left_behind
+        if not (self.target.faults_elsewhere and self._is_broken_for_all(commands)):
+            self._record.left_behind += outcome.left_behind
         if outcome.overdue:
             self._check_alive(name)
         return outcome.judgement.failures
