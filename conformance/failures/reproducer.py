@@ -21,6 +21,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.faults import is_left_broken
 from amqpspec.conformance.language.names import on_the_broker, plain_failure
 from amqpspec.conformance.session.handshake_steps import STEPS
+from amqpspec.model.broker.nodes import node_of
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.model.protocol.field_types import Float32, WireInteger
@@ -224,8 +225,10 @@ def _call(command: Command, earlier: Sequence[Command], by_steps: bool, patient:
 
 
 def _is_connected(name: str, earlier: Sequence[Command]) -> bool:
-    """Was there a connection of that name since the broker was started last?"""
-    since = max((place for place, each in enumerate(earlier) if each.method == "broker.restart"), default=-1)
+    """Was there a connection of that name since its node was started last?"""
+    restarts = (place for place, each in enumerate(earlier) if each.method == "broker.restart")
+    node = node_of(name)
+    since = max((place for place in restarts if earlier[place].arguments.get("node", node) == node), default=-1)
     return any(each.connection == name for each in earlier[since + 1 :])
 
 
