@@ -17,7 +17,7 @@ from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.nodes import OPEN_BY, node_of
 from amqpspec.model.broker.openness import begin_openness
 from amqpspec.model.broker.policies import MIRRORS
-from amqpspec.model.broker.queues import Consumer, Message, Queue, is_behind
+from amqpspec.model.broker.queues import Consumer, Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
 
 #: Seconds before which no node is taken for gone that does not answer (net_ticktime 5, less a quarter of it).
@@ -32,8 +32,8 @@ def is_mirrored(broker: BrokerState, queue: Queue) -> bool:
 
 def is_too_early(queue: Queue, message: Message, now: float) -> bool:
     """Is it not there yet in some mirror, and can nobody know that this one is gone?"""
-    waits = is_behind((queue,)) and message.position in queue.behind
-    return waits and now < queue.behind_since + UNTIL_GONE
+    since = queue.behind_since
+    return since is not None and message.position in queue.behind and now < since + UNTIL_GONE
 
 
 def may_be_cancelled(broker: BrokerState, consumer: Consumer) -> bool:

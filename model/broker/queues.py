@@ -307,10 +307,10 @@ class Queue:
     node: int = 1
     #: the node that has it is down (model.rules.operator.nodes)
     is_down: bool = False
-    #: the nodes that have all of it, where it is mirrored; when one of them began not to answer (of `TraceEvent.time`),
-    #: or 0, and what was published, by position, until it answered again (model.broker.mirrors)
+    #: the nodes that have all of it, where it is mirrored; since when one of them does not answer (of
+    #: `TraceEvent.time`), and what was published, by position, until it answered again (model.broker.mirrors)
     mirrors: frozenset[int] = frozenset()
-    behind_since: float = 0.0
+    behind_since: float | None = None
     behind: range = apart("it begins when `behind_since` does", range(0))
 
     # ---- doubt
@@ -442,4 +442,4 @@ def flags_of(queue: Queue) -> Table:
 
 def is_behind(queues: Iterable[Queue]) -> bool:
     """Does a confirm wait for a mirror of one of the queues that does not answer?"""
-    return any(queue.behind_since for queue in queues)
+    return any(queue.behind_since is not None for queue in queues)

@@ -77,13 +77,13 @@ def be_behind(broker: Broker, now: float) -> None:
     """Something was done to a node: note which queues wait for mirrors that do not answer."""
     away = {node for node, why in broker.failed.items() if not why & {STOPPED, KILLED}}
     for queue in broker.queues.values():
-        waits = bool(queue.mirrors & away)
-        if waits and not queue.behind_since:
+        waits, since = bool(queue.mirrors & away), queue.behind_since
+        if waits and since is None:
             queue.behind_since, queue.behind = now, range(queue.next_position, _ALL)
-        elif queue.behind_since and not waits:
-            if now >= queue.behind_since + UNTIL_GONE:
+        elif since is not None and not waits:
+            if now >= since + UNTIL_GONE:
                 be_open(broker, queue)  # the others may have gone on without it, and it without them
-            queue.behind_since, queue.behind = 0.0, range(queue.behind.start, queue.next_position)
+            queue.behind_since, queue.behind = None, range(queue.behind.start, queue.next_position)
     for channel in broker.channels.values():
         if channel.unconfirmed:
             broker.settle_debts(channel)
