@@ -1,4 +1,4 @@
-"""Mirrored classic queues when a node fails, as the judge sees it: the queue was declared at node 2, and a@1 publishes."""
+"""Mirrored classic queues when a node fails, as the judge sees it: the queue is at node 2, and a@1 publishes."""
 
 from __future__ import annotations
 
