@@ -23,14 +23,6 @@ from amqpspec.targets.brokers.operator import asked_of, not_offered
 
 Obstacle = Callable[[CommandFile, TargetUnderTest], str | None]
 
-MIRRORED = "needs a policy that mirrors classic queues (ha-mode), which the suite cannot set"
-
-#: Requirements that no scenario of ours can show on any target that there is.
-OUT_OF_REACH = {
-    "CLUSTER-013": MIRRORED,
-    "CLUSTER-014": MIRRORED,
-}
-
 NO_OPERATOR = "needs the operator of the broker, which this target does not offer"
 
 
@@ -47,9 +39,9 @@ def applicable(scenarios: Iterable[CommandFile], target: TargetUnderTest) -> lis
 def not_applicable(target: TargetUnderTest) -> dict[str, str]:
     """The requirements none of whose scenarios can be run on the target, with the reason.
 
-    Also those without a scenario that are out of reach, or about a capability which the target does not advertise.
+    Also those without a scenario that are about a capability which the target does not advertise.
     """
-    reasons: dict[str, str] = dict(OUT_OF_REACH)
+    reasons: dict[str, str] = {}
     for id in requirements():
         if absent := _absent(target, (), [id]):
             reasons[id] = f"the broker does not advertise {absent}"

@@ -9,7 +9,7 @@ from amqpspec.model.protocol.methods import Table
 #: What a policy may say of a queue, by the names in actions: numbers, and texts. In its definition they have hyphens,
 #: and in an argument table `x-` stands before that.
 POLICY_NUMBERS = ("consumer_timeout", "max_length", "max_length_bytes", "message_ttl", "expires", "delivery_limit")
-POLICY_TEXTS = ("overflow", "dead_letter_exchange", "dead_letter_routing_key")
+POLICY_TEXTS = ("overflow", "dead_letter_exchange", "dead_letter_routing_key", "ha_mode")
 POLICY_KEYS = {name: name.replace("_", "-") for name in (*POLICY_NUMBERS, *POLICY_TEXTS)}
 
 

@@ -207,7 +207,7 @@ class BrokerState:
 
     def settle_debts(self, channel: Channel) -> None:
         """Note whether the channel still owes something."""
-        if channel.owed or channel.unconfirmed:
+        if channel.owed or any(channel.confirms_due()):
             self.debtors[channel.key] = None
         else:
             self.debtors.pop(channel.key, None)

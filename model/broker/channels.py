@@ -8,6 +8,9 @@ Requirements:
 * CHAN-005: After a soft error the channel ignores everything but close/close-ok. After sending channel.close the server
   drops all methods on that channel until channel.close-ok; a crossing client channel.close is answered with close-ok.
   [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame closing; AMQP 0-9-1 class channel]
+* CLUSTER-013: Mirrored: a confirm waits for all mirrors. A publish to a classic queue that a policy mirrors (ha-mode)
+  is confirmed when each mirror has it: who is told so finds it there when the leader is lost. [RabbitMQ 3.10 guide:
+  classic queue mirroring (publisher confirms); rabbit_mirror_queue_master]
 * REPLY-006: Replies take part in the count of deliveries. Deliveries of direct replies have delivery tags of their own,
   in one series with all others of the channel. In rabbitmq-3: broken: a reply has the tag that the next delivery has as
   well. In rabbitmq-4.0: broken: a reply has the tag that the next delivery has as well. [AMQP 0-9-1 basic.deliver,
@@ -35,13 +38,14 @@ Requirements:
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 
 from amqpspec.model.broker.deadlines import Deadline
 from amqpspec.model.broker.field_kinds import derived, doubt, law, to_blame
 from amqpspec.model.broker.owed import Expected, PendingGet
-from amqpspec.model.broker.queues import Consumer, Message, Queue
+from amqpspec.model.broker.queues import Consumer, Message, Queue, is_behind
 from amqpspec.model.broker.transaction import Transaction
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Method, Table
@@ -218,6 +222,10 @@ class Channel:
         if not reserved:
             return self.unacknowledged
         return {tag: entry for tag, entry in self.unacknowledged.items() if tag not in reserved}
+
+    def confirms_due(self) -> Iterator[int]:
+        """The numbers of open publishes that wait for no mirror (CLUSTER-013)."""
+        return (number for number, copies in self.unconfirmed.items() if not is_behind(queue for queue, _ in copies))
 
     def has_used(self, tag: int) -> bool:
         """Is it the number of a delivery that is outstanding, or was settled of late?"""

@@ -40,15 +40,19 @@ def shown_by_delivery(
         yield RETURNED
     if queue.has_come_back and message.survived_by:
         yield BACK
+    if queue.led_anew_by == PROMOTED and message.stored_by and message.stamp < queue.led_anew_at:
+        yield MIRRORED
     if message.redelivered and queue.open_by and queue.type is QueueType.QUORUM and broker.failed:
         yield GIVEN_UP
 
 
 def shown_by_confirm(channel: Channel, copies: Iterable[tuple[Queue, Message]]) -> Iterator[str]:
-    for queue, _ in copies:
+    for queue, message in copies:
         if _is_elsewhere(queue, channel):
             yield ANY_NODE
-        if queue.led_anew_by:
+        if message.position in queue.behind:
+            yield MIRRORED
+        elif queue.led_anew_by in (FOLLOWED, MOVED):
             yield RESENT if queue.led_anew_by == FOLLOWED else queue.led_anew_by
 
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.message_order import note_all_left
-from amqpspec.model.broker.queues import Message, Queue
+from amqpspec.model.broker.queues import Message, Queue, is_behind
 from amqpspec.model.broker.routing import reachable
 from amqpspec.model.broker.survival import may_hand_out, note_doubts
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method, Table
@@ -107,5 +107,7 @@ def message_of(method: Method, queue: Queue) -> Message:
 def may_speak(broker: BrokerState) -> bool:
     """May the broker send a delivery that it does not owe?"""
     if broker.has_doubts and may_hand_out(broker):
+        return True
+    if broker.failed and is_behind(broker.queues.values()):
         return True
     return broker.has_open and any(queue.open_by and queue.consumers for queue in broker.queues.values())

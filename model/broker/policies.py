@@ -68,6 +68,8 @@ from amqpspec.model.broker.queues import Policies, Queue
 from amqpspec.model.promises.queue_types import QueueType
 
 LIMIT, EXPIRES, OVERFLOW = "x-delivery-limit", "x-expires", "x-overflow"
+#: No argument says it, only a policy (`model.broker.mirrors`).
+MIRRORS = "x-ha-mode"
 
 #: Of which the lower value holds, if argument and policy both say something.
 LOWER = frozenset({"x-consumer-timeout", "x-max-length", "x-max-length-bytes", "x-message-ttl", EXPIRES, LIMIT})
@@ -135,7 +137,7 @@ def _fits(queue: Queue, policy: Policy) -> bool:
     said = policy.definition.keys()
     if queue.type is QueueType.STREAM:
         return said <= {"x-consumer-timeout", "x-max-length-bytes"}
-    return queue.type is QueueType.QUORUM or LIMIT not in said
+    return (MIRRORS if queue.type is QueueType.QUORUM else LIMIT) not in said
 
 
 def _of_both(broker: BrokerState, queue: Queue, name: str, of_policy: Any, of_argument: Any) -> Any:

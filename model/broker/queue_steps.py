@@ -327,10 +327,10 @@ class QueueSteps(BrokerState):
         return len(former) + gets
 
     def may_not_be_led(self, queue: Queue) -> bool:
-        """Nobody knows who leads the quorum queue since a node failed. Who asks a leader that cannot be reached for
-        numbers is told that there is nothing (rabbit_quorum_queue:stat).
+        """Nobody knows who leads the queue since a node failed. Who asks a leader of a quorum queue that cannot be
+        reached for numbers is told that there is nothing (rabbit_quorum_queue:stat), and a mirror begins with none.
         """
-        return self.is_unsteady and queue.node == 0 and queue.type is QueueType.QUORUM
+        return self.is_unsteady and queue.node == 0
 
     def counted_while_lost(self, queue: Queue) -> int:
         """A quorum queue counts the consumers of a node that is gone until it is back (rabbit_fifo: suspected_down)."""

@@ -51,6 +51,7 @@ Requirements:
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 
@@ -306,6 +307,11 @@ class Queue:
     node: int = 1
     #: the node that has it is down (model.rules.operator.nodes)
     is_down: bool = False
+    #: the nodes that have all of it, where it is mirrored; since when one of them does not answer (of
+    #: `TraceEvent.time`), and what was published, by position, until it answered again (model.broker.mirrors)
+    mirrors: frozenset[int] = frozenset()
+    behind_since: float | None = None
+    behind: range = apart("it begins when `behind_since` does", range(0))
 
     # ---- doubt
     #: nobody can tell what it does: the word that the model does not know, or "" (model.broker.openness)
@@ -432,3 +438,8 @@ def flags_of(queue: Queue) -> Table:
     """The flags that it was declared with, as arguments of queue.declare: those that are set."""
     flags = {"durable": queue.durable, "exclusive": queue.owner is not None, "auto_delete": queue.auto_delete}
     return {name: True for name, is_set in flags.items() if is_set}
+
+
+def is_behind(queues: Iterable[Queue]) -> bool:
+    """Does a confirm wait for a mirror of one of the queues that does not answer?"""
+    return any(queue.behind_since is not None for queue in queues)

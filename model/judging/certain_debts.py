@@ -14,6 +14,7 @@ from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.internal_events import Input, PossibleEvent, lane_of
 from amqpspec.model.broker.nodes import is_mute
+from amqpspec.model.broker.queues import is_behind
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.protocol.methods import SYNCHRONOUS_METHODS, Method
 
@@ -52,7 +53,9 @@ def _owes_already(broker: Broker) -> bool:
 
 
 def _is_answered(broker: Broker, event: Input) -> bool:
-    """Does the broker answer it, if only with an error? A publish is answered where confirms are on."""
+    """Does the broker answer it, if only with an error? A publish is answered where confirms are on, but for one that
+    may have to wait for a mirror.
+    """
     if not isinstance(event, Method) or event.arguments.get("nowait"):
         return False
     channel = broker.channels.get((event.connection, event.channel))
@@ -62,4 +65,6 @@ def _is_answered(broker: Broker, event: Input) -> bool:
         return is_new and connection is not None and connection.state is ConnectionState.OPEN
     if channel is None or channel.state is not ChannelState.OPEN:
         return False
-    return event.name in SYNCHRONOUS_METHODS or (event.name == "basic.publish" and channel.confirming)
+    if event.name == "basic.publish":
+        return channel.confirming and not is_behind(broker.queues.values())
+    return event.name in SYNCHRONOUS_METHODS

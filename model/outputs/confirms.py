@@ -7,6 +7,9 @@ refused one after it either may be confirmed first; only the return has a fixed 
 
 Requirements:
 
+* CLUSTER-013: Mirrored: a confirm waits for all mirrors. A publish to a classic queue that a policy mirrors (ha-mode)
+  is confirmed when each mirror has it: who is told so finds it there when the leader is lost. [RabbitMQ 3.10 guide:
+  classic queue mirroring (publisher confirms); rabbit_mirror_queue_master]
 * CONFIRM-001: confirm.select. Answered by select-ok unless nowait; repeating it is allowed and does not reset the
   counter. [RabbitMQ guide: consumer acknowledgements and publisher confirms; rabbit_channel.erl:confirm.select]
 * CONFIRM-002: Sequence numbers. The n-th basic.publish after the first confirm.select on the channel has delivery-tag n
@@ -55,8 +58,9 @@ from collections.abc import Iterator, Sequence
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.mirrors import is_too_early
 from amqpspec.model.broker.nodes import is_mute
-from amqpspec.model.broker.nodes_shown import UNANIMOUS
+from amqpspec.model.broker.nodes_shown import MIRRORED, UNANIMOUS
 from amqpspec.model.broker.nodes_shown import shown_by_confirm as shown_by_nodes
 from amqpspec.model.broker.overflow import refusal_of, refused_for_nothing, tells_of_arrival
 from amqpspec.model.broker.owed import Expected
@@ -144,13 +148,15 @@ def _wrong(broker: Broker, channel: Channel, method: Method, numbers: list[int])
 def _wrong_kind(channel: Channel, method: Method, numbers: list[int]) -> Iterator[Mismatch]:
     """CONFIRM-011: a nack is for what some queue has refused, and an ack for what all have taken. CONFIRM-008: what
     no queue was to take is acked as well, and none has refused it, returned or not. CONFIRM-012: what goes to a queue
-    that is being deleted may be confirmed by either.
+    that is being deleted may be confirmed by either. CLUSTER-013: neither comes before each mirror of a queue has it.
     """
     for number in numbers:
         copies = channel.unconfirmed[number]
         refused = refusal_of(copies)
         if refused and method.name == "basic.ack":
             yield Mismatch(refused, Shape.UNEXPECTED, "basic.ack of a message that a queue refused", False)
+        elif not refused and any(is_too_early(queue, message, method.time) for queue, message in copies):
+            yield Mismatch(MIRRORED, Shape.UNEXPECTED, f"{method.name} before each mirror has the message", False)
         elif not refused and method.name == "basic.nack" and not any(
             queue.deleted or queue.open_by for queue, _ in copies
         ):

@@ -98,7 +98,7 @@ def _confirms(channel: Channel) -> Iterator[TraceEvent]:
     else that is open in one frame, and the rest one by one.
     """
     returning = _returning(channel)
-    ready = [number for number in channel.unconfirmed if number not in returning]
+    ready = [number for number in channel.confirms_due() if number not in returning]
     refused = [number for number in ready if refusal_of(channel.unconfirmed[number])]
     taken = [number for number in ready if channel.unconfirmed[number] and number not in refused]
     for number in ready:

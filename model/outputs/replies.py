@@ -79,6 +79,8 @@ from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.delivery_timeouts import exempt_on
 from amqpspec.model.broker.effects import CountsTold, DeletionAnswered
+from amqpspec.model.broker.mirrors import may_be_cancelled
+from amqpspec.model.broker.nodes_shown import CANCELLED
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.reply_addresses import agree
@@ -140,6 +142,10 @@ def observe_reply(broker: Broker, channel: Channel, method: Method) -> Mismatche
             if method.name != "basic.cancel":
                 found = found or owed
     if found is None:
+        consumer = channel.consumers.get(method.arguments.get("consumer_tag", ""))
+        if method.name == "basic.cancel" and consumer is not None and may_be_cancelled(broker, consumer):
+            broker.remove_consumer(consumer, CANCELLED)
+            return NONE
         return nothing_explains(broker, channel, method, None)
     if len(channel.owed) > 1 and any(
         not isinstance(other, PendingGet) and other.lane != found.lane for other in channel.owed

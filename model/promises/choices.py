@@ -100,6 +100,8 @@ class Dialect:
     #: a node of a cluster that finds that it cannot reach a majority ends its connections, until it can: which of them
     #: find that out when a node was paused or cut off is open (rabbit_node_monitor, pause_minority)
     nodes_pause_themselves: bool
+    #: a policy may mirror classic queues to other nodes of a cluster (CLUSTER-013, CLUSTER-014)
+    mirrors_classic_queues: bool
     #: the header `x-acquired-count` exists (rabbit_fifo, 4.3)
     quorum_acquired_count: bool
     #: basic.get-ok carries `x-delivery-count` 0 on a first delivery (rabbit_fifo of 3.10)

@@ -176,6 +176,9 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             ("QUORUM-002", "QUORUM-003", "RECOVER-005"),
         ),
         "nodes_pause_themselves": _change("guide: partitions, with Khepri (cluster_partition_handling has no effect)"),
+        "mirrors_classic_queues": _change(
+            "release notes of 4.0.1 (mirroring is removed)", ("CANCEL-017", "CLUSTER-013", "CLUSTER-014")
+        ),
         "quorum_acquired_count": _change(
             "guide: quorum-queues, Poison Message Handling", ("QUORUM-001", "RECOVER-005")
         ),

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from amqpspec.command_line import main
-from amqpspec.conformance.scenarios.applicability import OUT_OF_REACH
 from amqpspec.conformance.traces.trace import read_trace, sequences
 from amqpspec.conformance.verdicts.deviations import Deviation, read_deviations, with_deviations, with_problems
 from amqpspec.conformance.verdicts.gate import Gate, through
@@ -99,7 +98,7 @@ def test_rabbitmq_fails_only_where_documented(
         entry.id
         for entry in requirements().values()
         if entry.area in WHOLE_AREAS and entry.note_in(dialect) is not None and not exercised[entry.id]
-        and entry.id not in failed_requirements(result) and entry.id not in {*OUT_OF_REACH, *BY_CHANCE}
+        and entry.id not in failed_requirements(result) and entry.id not in BY_CHANCE
         and result_of(entry.id) is not Verdict.NOT_APPLICABLE
         and (dialect, entry.id) not in NOT_DONE
     ]  # fmt: skip

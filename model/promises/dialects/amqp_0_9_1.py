@@ -21,6 +21,7 @@ AMQP_0_9_1 = Dialect(
     quorum_nack_has_not_failed=False,
     quorum_acquired_count=False,
     nodes_pause_themselves=True,
+    mirrors_classic_queues=False,
     quorum_count_on_first_get=False,
     lost_consumers_by_creation=False,
     quorum_active_by_priority=False,

@@ -20,6 +20,7 @@ RABBITMQ_3 = replace(
     quorum_requeue=QuorumRequeue.FRONT_WITH_LIMIT,
     negative_delivery_limit_is_none=False,
     quorum_expires_by_policy=True,
+    mirrors_classic_queues=True,
     quorum_count_on_first_get=True,
     first_stream_texts=True,
     prefetch_is_shared=False,

@@ -25,6 +25,7 @@ RABBITMQ_4_0 = replace(
     quorum_delivery_limit=20,
     negative_delivery_limit_is_none=True,
     quorum_expires_by_policy=False,
+    mirrors_classic_queues=False,
     quorum_count_on_first_get=False,
     lost_consumers_by_creation=True,
     quorum_active_by_priority=True,

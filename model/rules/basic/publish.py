@@ -125,7 +125,7 @@ def deliver(broker: Broker, channel: Channel, publication: Publication) -> tuple
         broker.fired("PUBLISH-008")
     if channel.confirming:
         channel.unconfirmed[channel.published] = copies
-        broker.debtors[channel.key] = None
+        broker.settle_debts(channel)
     return copies
 
 

@@ -7,6 +7,8 @@ so that limits are looked at behind it.
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.mirrors import is_mirrored
+from amqpspec.model.broker.nodes import SIZE
 from amqpspec.model.broker.overflow import tell_publishers
 from amqpspec.model.broker.policies import AT_ONCE, LATER_ONES, put_in_force
 from amqpspec.model.broker.queues import Queue
@@ -19,6 +21,8 @@ from amqpspec.model.rules.extensions.dead_letter import keep_within_limits
 def begin(broker: Broker, queue: Queue) -> None:
     """The queue was made just now."""
     put_in_force(broker, queue)
+    if is_mirrored(broker, queue):
+        queue.mirrors = frozenset(range(1, SIZE + 1)).difference(broker.failed)
 
 
 def change(broker: Broker, name: str, virtual_host: str) -> None:
@@ -27,6 +31,7 @@ def change(broker: Broker, name: str, virtual_host: str) -> None:
     if queue is None or queue.vhost != virtual_host:
         return
     put_in_force(broker, queue)
+    queue.mirrors = queue.mirrors if is_mirrored(broker, queue) else frozenset()
     queue_expiry.begin_again(broker, queue)
     if queue.open_by or queue.type is QueueType.STREAM:
         return

@@ -22,14 +22,15 @@ from collections.abc import Iterator
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.internal_events import NodeTeardown
-from amqpspec.model.broker.nodes import OPEN_BY, SIZE, has_majority, node_of
+from amqpspec.model.broker.mirrors import be_open, is_held, is_mirrored
+from amqpspec.model.broker.nodes import SIZE, has_majority, node_of
 from amqpspec.model.broker.nodes_shown import CANCELLED, FOLLOWED, MOVED
-from amqpspec.model.broker.openness import begin_openness
 from amqpspec.model.broker.queues import Arrival, Queue
 from amqpspec.model.broker.survival import note_doubts
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import OperatorAction, TraceEvent
 from amqpspec.model.rules.connection.ending import abandon_connection
+from amqpspec.model.rules.operator import mirrors
 from amqpspec.model.rules.operator.faults import KILLED, STOPPED, keep_messages
 
 _PAUSED, _CUT = "broker.pause", "network.cut"
@@ -50,6 +51,11 @@ def at_nodes(broker: Broker, action: OperatorAction) -> None:
     if action.name == _TRANSFERRED:
         _be_led_by(broker, action)
         return
+    _do(broker, action)
+    mirrors.be_behind(broker, action.time)
+
+
+def _do(broker: Broker, action: OperatorAction) -> None:
     number = action.arguments.get("node")
     for node in (number,) if number is not None else range(1, SIZE + 1):
         if action.name in (STOPPED, KILLED):
@@ -85,7 +91,9 @@ def _go_down(broker: Broker, node: int, by: str) -> None:
     _find_leaders(broker, node)
     for queue in broker.queues.values():
         if queue.type is QueueType.STREAM:
-            _be_open(broker, queue)
+            be_open(broker, queue)
+        elif is_mirrored(broker, queue):
+            mirrors.go_down(broker, queue, node)
         elif queue.type is QueueType.CLASSIC and queue.node == node and queue.owner is None:
             _lose(broker, queue)
 
@@ -99,19 +107,10 @@ def _lose(broker: Broker, queue: Queue) -> None:
         channel = broker.channels[consumer.channel]
         broker.remove_consumer(consumer, CANCELLED)
         broker.owe_notice(channel, consumer.tag, CANCELLED, "CANCEL-017", "CANCEL-008")
-    if elsewhere or not queue.durable or _is_held_elsewhere(broker, queue):
-        _be_open(broker, queue)
+    if elsewhere or not queue.durable or is_held(broker, queue, besides=queue.node):
+        be_open(broker, queue)
     queue.is_down = queue.durable
     broker.refresh(queue)
-
-
-def _is_held_elsewhere(broker: Broker, queue: Queue) -> bool:
-    return any(
-        entry.queue is queue
-        for channel in broker.channels.values()
-        if node_of(channel.connection) != queue.node
-        for entry in channel.unacknowledged.values()
-    )
 
 
 def _be_away(broker: Broker, node: int, by: str) -> None:
@@ -120,9 +119,9 @@ def _be_away(broker: Broker, node: int, by: str) -> None:
     broker.shaken |= {connection.name for connection in shaken}
     _find_leaders(broker, node)
     for queue in broker.queues.values():
-        has_it = queue.node == node and queue.type is QueueType.CLASSIC
+        has_it = queue.node in (0, node) and queue.type is QueueType.CLASSIC
         if has_it or queue.type is QueueType.STREAM or _is_used_at(broker, queue, node):
-            _be_open(broker, queue)
+            be_open(broker, queue)
 
 
 def _find_leaders(broker: Broker, node: int) -> None:
@@ -143,11 +142,6 @@ def _is_used_at(broker: Broker, queue: Queue, node: int) -> bool:
         if node_of(channel.connection) == node
         for entry in channel.unacknowledged.values()
     )
-
-
-def _be_open(broker: Broker, queue: Queue) -> None:
-    if not queue.open_by:
-        begin_openness(broker, queue, OPEN_BY)
 
 
 def _come_back(broker: Broker, node: int) -> None:

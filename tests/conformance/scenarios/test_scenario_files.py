@@ -15,7 +15,6 @@ import pytest
 
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.scenarios import scenario_files
-from amqpspec.conformance.scenarios.applicability import OUT_OF_REACH
 from amqpspec.conformance.scenarios.scenario_files import CHAPTERS, DIRECTORY, all_scenarios, selected, sequence_name
 from amqpspec.conformance.session.nodes import node_of
 from amqpspec.conformance.session.session import Session
@@ -34,7 +33,6 @@ WHOLE_AREAS = (
     "consumer-priority", "direct-reply", "dlx", "durability", "exchange", "get", "overflow", "permission",
     "publish-routing", "qos", "queue", "quorum", "recover", "sac", "stream", "timeout", "ttl", "tx",
 )  # fmt: skip
-WITHOUT_SCENARIO = dict(OUT_OF_REACH)
 
 _ANSWERS_FIRST = "the embedded broker answers tx.commit before it reads on"
 
@@ -89,9 +87,7 @@ def test_queue_types_are_those_of_the_requirement() -> None:
 def test_every_entry_of_the_core_areas_has_a_scenario(area: str) -> None:
     entries = {id for id, entry in requirements().items() if entry.area == area}
     have = {scenario.requirement for scenario in all_scenarios()} & entries
-    without = {id for id in WITHOUT_SCENARIO if id in entries}
-    assert entries - have - without == set()
-    assert have & without == set(), "listed as without scenario, and there is one"
+    assert entries - have == set()
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,12 @@ def test_who_consumes_from_a_classic_queue_is_told_that_its_node_is_down() -> No
     assert talk.is_right
 
 
+def test_who_consumes_from_a_classic_queue_whose_node_is_paused_may_be_told_that_it_is_down() -> None:
+    talk = Cluster().declared("classic").consuming("c@3.1", "t").rest().fault("broker.pause", node=2)
+    assert talk.fork().rest().is_right
+    assert talk.see("c@3.1", "basic.cancel", consumer_tag="t", nowait=True).rest().is_right
+
+
 @pytest.mark.parametrize("by", ["broker.stop", "broker.kill"])
 def test_a_durable_classic_queue_comes_back_with_what_was_confirmed(by: str) -> None:
     talk = Cluster().declared("classic").confirming("a.1")

@@ -86,6 +86,10 @@ def test_a_policy_is_told_as_the_broker_keeps_it() -> None:
                 ' \'{"max-length": 3, "overflow": "drop-head"}\''
             ],
         ),
+        (
+            "set-policy p queue=q ha-mode=all",
+            ["rabbitmqctl set_policy -p / --priority 0 --apply-to queues p '^q$' '{\"ha-mode\": \"all\"}'"],
+        ),
         ("clear-policy p", ["rabbitmqctl clear_policy -p / p"]),
         ("set-alarm", ["rabbitmqctl eval 'rabbit_alarm:set_alarm({{resource_limit, memory, node()}, []}).'"]),
         ("clear-alarm", ["rabbitmqctl eval 'rabbit_alarm:clear_alarm({resource_limit, memory, node()}).'"]),

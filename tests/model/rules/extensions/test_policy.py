@@ -142,6 +142,11 @@ def test_where_nobody_knows_which_policy_applies_the_queue_is_open(lines: list[s
     assert not after(NEWEST, queue(), lines[0].replace(" delivery-limit=2", "")).queues["q"].open_by
 
 
+def test_a_policy_that_mirrors_is_for_classic_queues() -> None:
+    assert not after("rabbitmq-3", queue(), policy("ha-mode=all")).queues["q"].open_by
+    assert after("rabbitmq-3", queue(kind="quorum"), policy("ha-mode=all")).queues["q"].open_by
+
+
 def test_a_policy_is_one_of_its_virtual_host() -> None:
     elsewhere = "broker operator.set-policy p queue=q virtual-host=v max-length=1"
     assert ready(after(NEWEST, queue(), elsewhere, *publish("1", "2"))) == ["1", "2"]
