@@ -49,6 +49,9 @@ class Books:
     def is_classic(self, queue: str) -> bool:
         return self.topology.type_of(queue) == QueueType.CLASSIC.value
 
+    def is_quorum(self, queue: str) -> bool:
+        return self.topology.type_of(queue) == QueueType.QUORUM.value
+
     def counts(self, queue: str) -> Counts:
         """Of all queues of its type."""
         return self.tally.of_type(self.topology.type_of(queue))

@@ -16,8 +16,6 @@ class ChannelAccount:
     number: int
     confirms: bool = False
     is_closing: bool = False
-    #: how many messages each of its consumers may hold; 0: any number
-    prefetch: int = 0
     #: who publishes on it
     publisher: str = ""
     #: of the last publish

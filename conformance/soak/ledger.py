@@ -125,7 +125,6 @@ class Ledger:
             for channel in channels.values():
                 self._over(channel, in_order=False)
         self._channels.clear()
-        self._taking.end()
         balance(self._books)
 
     def undecided(self) -> dict[str, str]:
@@ -143,7 +142,6 @@ def _handlers(publishing: Publishing, taking: Taking) -> dict[tuple[str, str], _
         ("basic.ack", "received"): publishing.confirmed,
         ("basic.nack", "received"): publishing.confirmed,
         ("basic.return", "received"): publishing.returned,
-        ("basic.qos", "sent"): taking.limit,
         ("basic.consume", "sent"): taking.consume,
         ("basic.get", "sent"): taking.get,
         ("basic.ack", "sent"): taking.settle,

@@ -92,9 +92,12 @@ class QueueDeliveries:
         return is_left or self._books.windows.touch(published, self._books.time)
 
     def _counted(self, row: TraceRow, copies: Copies, identity: Identity) -> None:
+        """The count is left out while it is 0. Without the flag, that may be a delivery that is read late."""
         books = self._books
         count = (row.get("properties", {}).get("headers") or {}).get("x-delivery-count")
-        if not isinstance(count, int):
+        if count is None and row["arguments"].get("redelivered") and not books.windows.are_of_nodes:
+            count = 0
+        if not books.is_quorum(copies.queue) or not isinstance(count, int):
             return
         key = (copies.queue, *identity)
         before = self._counts.get(key, 0)
@@ -102,9 +105,9 @@ class QueueDeliveries:
         # that a holder's channel was lost counts in any case
         was_lost = ended is not None and not ended[1] and ended[2] == copies.line[identity.number]
         if count < before + was_lost:
+            since = copies.time[identity.number]
+            what = What.COUNT_ANEW if books.windows.came_back_after(since) else What.COUNT
             lines = {"before": copies.line[identity.number], "delivered": books.line}
-            books.add(What.COUNT, copies.queue, identity, lines)
-        self._counts[key] = count
-
-    def end(self) -> None:
-        """Nothing more was recorded."""
+            books.add(what, copies.queue, identity, lines)
+        if count or before:
+            self._counts[key] = count

@@ -18,6 +18,8 @@ class StreamReading:
         self._order = DeliveryOrder(books)
         #: reader: the offset that came last
         self._last: dict[tuple[int, str], int] = {}
+        #: queue and offset: what was read there
+        self._at: dict[tuple[str, int], Identity] = {}
         #: those that were told of: they are there twice
         self._twice: set[tuple[str, Identity]] = set()
 
@@ -39,6 +41,7 @@ class StreamReading:
         if before is not None and offset != before + 1:
             books.add(What.GAP, queue, identity, {"delivered": books.line})
         self._last[key] = offset
+        self._in_its_place(queue, offset, identity)
         known = copies.offset[number]
         if known < 0:
             copies.offset[number] = offset
@@ -51,3 +54,14 @@ class StreamReading:
             near = books.windows.touch(published.sent[number], max(published.told[number], published.sent[number]))
             why = "published near a fault" if near else ""
             books.add(What.TWICE_IN_STREAM, queue, identity, {"delivered": books.line}, allowed=why)
+
+    def _in_its_place(self, queue: str, offset: int, identity: Identity) -> None:
+        """What was not confirmed need not have stayed where it was read."""
+        books, other = self._books, self._at.setdefault((queue, offset), identity)
+        if other == identity:
+            return
+        self._at[queue, offset] = identity
+        published = books.published[other.publisher]
+        if published.outcome[other.number] == Outcome.CONFIRMED:
+            before = {"confirmed what was there before": published.told_line[other.number]}
+            books.add(What.OFFSET, queue, identity, {**before, "delivered": books.line})

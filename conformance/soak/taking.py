@@ -21,9 +21,6 @@ class Taking:
 
     # ------------------------------------------------------------------------------------------ what clients send
 
-    def limit(self, row: TraceRow, channel: ChannelAccount) -> None:
-        channel.prefetch = row["arguments"].get("prefetch_count", 0)
-
     def consume(self, row: TraceRow, channel: ChannelAccount) -> None:
         arguments = row["arguments"]
         queue = str(arguments.get("queue", ""))
@@ -71,10 +68,6 @@ class Taking:
         self._deliveries.left_by(channel)
         for copies, number in channel.held.values():
             self._back(copies, number, channel)
-
-    def end(self) -> None:
-        """Nothing more was recorded."""
-        self._deliveries.end()
 
     # ------------------------------------------------------------------------------------------ what a broker sends
 
