@@ -114,8 +114,8 @@ def search(
 
     Shares of a campaign of the same name and seed that were done before are not done again.
     """
-    # the operator of a target stays where it was started
-    remote = [replace(target, operator=None) for target in targets]
+    # who operates a target, or breaks it, stays where it was started
+    remote = [replace(target, operator=None, faults=None) for target in targets]
     if master is None:
         work = shares_of(campaign, remote, 1)
         began = time.time()
