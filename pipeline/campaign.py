@@ -190,7 +190,7 @@ def _carry_out(store: Store, campaign: Campaign, share: Share, until: float | No
         if adder.has_any:
             added = adder.finish(name=commit if is_whole else None)
         file.unlink(missing_ok=True)
-        _remove_empty(file.parent)
+        remove_empty(file.parent)
     except (StoreError, TraceError) as error:
         return ShareDone(label, fatal=str(error))
     return ShareDone(
@@ -256,8 +256,8 @@ def _search(
                 take(done)
 
 
-def _remove_empty(folder: Path) -> None:
-    """Others may be writing there."""
+def remove_empty(folder: Path) -> None:
+    """The folder of a campaign in `INCOMING`, and that, where nothing is in them: others may be writing there."""
     try:
         folder.rmdir()
         folder.parent.rmdir()

@@ -1,4 +1,4 @@
-"""`amqpspec campaign`: searches on targets, spread over the tasks of Spark. docs/pipeline.md."""
+"""`amqpspec campaign`: searches or soaks on targets, spread over the tasks of Spark. docs/pipeline.md."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from importlib import import_module
 from rich.console import Console
 from rich.text import Text
 
+from amqpspec.command_line import soak_campaign
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST
 from amqpspec.command_line.logins import complain
 from amqpspec.command_line.options import random_seed
@@ -35,8 +36,11 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         import_module("pyarrow")
         if options.spark:
             import_module("pyspark")
-    if options.sequences is None and options.time_budget is None:
-        raise UsageError("a campaign needs --sequences N or --time-budget SECONDS")
+    is_search = options.sequences is not None or options.time_budget is not None
+    if not is_search and options.soak is None:
+        raise UsageError("a campaign needs --sequences N or --time-budget SECONDS, or --soak SECONDS")
+    if is_search and options.soak is not None:
+        raise UsageError("--soak: a campaign of soaks has no --sequences and no --time-budget")
     unknown = [name for name in options.theme if name not in THEMES]
     if unknown:
         raise UsageError(f"--theme {unknown[0]}: there is none of that name, but {', '.join(THEMES)}")
@@ -44,7 +48,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.pipeline.store.files import StoreError
 
     try:
-        return _search(options, console)
+        return soak_campaign.execute(options, console) if options.soak is not None else _search(options, console)
     except (StoreError, PipelineError) as error:
         raise UsageError(str(error)) from None
 

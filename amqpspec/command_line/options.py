@@ -71,7 +71,7 @@ def build_parser() -> argparse.ArgumentParser:
     _diff(commands.add_parser("diff", help="the same commands on two targets: what an application would notice"))
     _report(commands.add_parser("report", help="stored runs side by side, as one HTML page"))
     _pipeline(commands.add_parser("pipeline", help="a store of recordings: judged in bulk, and its tables"))
-    _campaign(commands.add_parser("campaign", help="searches on targets, spread over Spark, with traces in a store"))
+    _campaign(commands.add_parser("campaign", help="searches or soaks on targets, spread over Spark, kept in a store"))
     _soak(commands.add_parser("soak", help="publishers and consumers under load while faults come: what is lost"))
     _requirements(commands.add_parser("requirements", help="the requirements, with their sources"))
     _faults(commands.add_parser("faults", help="the faulty variants of the embedded broker"))
@@ -304,7 +304,22 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
     parser.add_argument("--deadline", type=_positive, default=5.0, metavar="SECONDS", help="as for run")
     parser.add_argument("--shrinking-time", type=_seconds, metavar="SECONDS", help="as for run, for each target")
+    parser.add_argument("--soak", type=_positive, metavar="SECONDS", help="no search, but soaks of that length")
+    help_of_soaks = "with --soak: on each target (default 1), with the seeds from --seed on"
+    parser.add_argument("--soaks", type=_positive_count, default=1, metavar="N", help=help_of_soaks)
+    _faults_and_rate(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def _faults_and_rate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--faults", type=_fault_kinds, default=tuple(Kind), metavar="KIND,…",
+        help=f"of a soak: {', '.join(Kind)} (default: all that the target offers), or none",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rate", type=_seconds, default=0.0, metavar="N",
+        help="of a soak: messages a second that each publisher sends at most (default: as many as the machine bears)",
+    )  # fmt: skip
 
 
 def _soak(parser: argparse.ArgumentParser) -> None:
@@ -312,17 +327,10 @@ def _soak(parser: argparse.ArgumentParser) -> None:
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--minutes", type=_positive, default=1.0, metavar="N", help="how long clients run (default 1)")
     length.add_argument("--seconds", type=_positive, metavar="N", help="the same in seconds")
-    parser.add_argument(
-        "--faults", type=_fault_kinds, default=tuple(Kind), metavar="KIND,…",
-        help=f"{', '.join(Kind)} (default: all that the target offers), or none",
-    )  # fmt: skip
+    _faults_and_rate(parser)
     parser.add_argument(
         "--seed", type=_seed, metavar=f"N|{RANDOM}", help="decides clients and faults (default: random, and shown)"
     )
-    parser.add_argument(
-        "--rate", type=_seconds, default=0.0, metavar="N",
-        help="messages a second that each publisher sends at most (default: as many as the machine bears)",
-    )  # fmt: skip
     parser.add_argument(
         "--patience", type=_positive, metavar="SECONDS",
         help="the most that an answer may take, and a message that is expected at the end (default 20; embedded 10,"

@@ -61,12 +61,15 @@ def execute(options: argparse.Namespace, console: Console) -> int:
 def _asked(options: argparse.Namespace, target: TargetUnderTest, seed: int) -> SoakOptions:
     can: tuple[str, ...] = tuple(target.faults.offered) if target.faults is not None else ()
     kinds, missing = offered(options.faults, can)
-    patience = options.patience
-    if patience is None:
-        name = options.target.partition(":")[0]
-        patience = {"cluster": _PATIENCE_OF_CLUSTERS, "embedded": _PATIENCE_OF_EMBEDDED}.get(name, _PATIENCE)
+    patience = patience_of(options.target) if options.patience is None else options.patience
     seconds = options.seconds if options.seconds is not None else options.minutes * 60.0
     return SoakOptions(seed, seconds, tuple(kinds), options.out, tuple(missing), options.rate, patience)
+
+
+def patience_of(target: str) -> float:
+    """If nothing else is said."""
+    name = target.partition(":")[0]
+    return {"cluster": _PATIENCE_OF_CLUSTERS, "embedded": _PATIENCE_OF_EMBEDDED}.get(name, _PATIENCE)
 
 
 def _say_what(asked: SoakOptions, target: TargetUnderTest, console: Console) -> None:

@@ -21,6 +21,7 @@ from amqpspec.model.promises.dialects import dialect_named, dialect_of, is_known
 from amqpspec.model.promises.dialects.settled import with_choices
 from amqpspec.model.promises.text_means import MEANS
 from amqpspec.reports.text import visible
+from amqpspec.targets.address import parse_address
 from amqpspec.targets.brokers.resolve import (
     RunningBroker,
     again_by,
@@ -176,7 +177,7 @@ class StartedTarget:
         self._is_known = is_known(properties)
         product = _shown(properties.get("product", "unknown"))
         version = _shown(properties.get("version", "unknown"))
-        label = options.target if "://" not in options.target else str(address)
+        label = label_of(options.target)
         if self._library is not None:
             label += f"{THROUGH}{self._library}"
         return TargetUnderTest(
@@ -192,6 +193,14 @@ class StartedTarget:
             own_broker=again_by(options.target, self._asked.name if self._asked else ""),
             faults_elsewhere=() if self._keeps_data else faults_elsewhere(options.target),
         )
+
+
+def label_of(target: str) -> str:
+    """What reports call it. Raises `UsageError`."""
+    try:
+        return str(parse_address(target)) if "://" in target else target
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def library_of(driver: str) -> Library | None:

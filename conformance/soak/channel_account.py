@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from amqpspec.conformance.soak.columns import Copies, Published
@@ -28,3 +29,17 @@ class ChannelAccount:
     sources: set[str] = field(default_factory=set)
     #: delivery tag: what it is
     held: dict[int, tuple[Copies, int]] = field(default_factory=dict)
+
+
+def up_to(tags: Mapping[int, object], tag: int, multiple: bool, *, all_if_zero: bool = False) -> list[int]:
+    """Which of the outstanding `tags`, which are in order, a settlement or a confirm with that one is about."""
+    if not multiple:
+        return [tag] if tag in tags else []
+    if not tag and all_if_zero:
+        return list(tags)
+    found = []
+    for each in tags:
+        if each > tag:
+            break
+        found.append(each)
+    return found

@@ -29,7 +29,9 @@ class What(Enum):
     REFUSED = ("CONFIRM-013", "nacked, and delivered all the same")
     OUTLIVED = ("DURABLE-001", "transient, and there after a restart")
     COUNT = ("QUORUM-001", "its x-delivery-count did not go up as it should")
+    COUNT_ANEW = ("DURABLE-010", "its x-delivery-count did not go on over a restart")
     GAP = ("STREAM-003", "a reader of a stream was not handed what lies before it")
+    OFFSET = ("DURABLE-008", "at the offset of another confirmed message of its stream")
     TWICE_IN_STREAM = ("PUBLISH-002", "is in its stream twice")
 
     @property

@@ -90,6 +90,11 @@ class Windows:
     def _first_after(self, time: float) -> Window | None:
         return next((window for window in self.all if window.end >= time), None)
 
+    @property
+    def are_of_nodes(self) -> bool:
+        """Did something befall single nodes of a cluster?"""
+        return any(window.node is not None for window in self.all)
+
     def went_down_after(self, time: float) -> bool:
         """Did the whole broker go down after that time, and come back?"""
         return bool(self.lives) and self.lives[-1][0] >= time

@@ -109,12 +109,13 @@ def add_trace(
     run: str | None = None,
     target: str | None = None,
     capture: CaptureOptions | None = None,
+    commit: str | None = None,
 ) -> Added:
     """Add a trace to a store: all of it, or what comes before the first thing that cannot be read.
 
     `path` as for `read_trace`, or a network capture, which is read by `capture`. A trace that was added before is not
     added again. `day`: by default that of the file; `run`: by default made of the file's name and of a digest of its
-    content; `target`: by default what the trace says.
+    content; `target`: by default what the trace says; `commit`: its name, by default made of all these.
     Raises `StoreError` when the store cannot be written; what is wrong with the trace is in the result.
     """
     added = Added()
@@ -129,7 +130,7 @@ def add_trace(
         added.problems.append(reason)
         return added
     said = f"{name}\n{target or ''}" if name == content else f"{name}\n{target or ''}\n{content}"
-    commit = "import-" + sha256(said.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    commit = commit or "import-" + sha256(said.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     if store.has_commit(commit):
         added.known, added.commit = True, commit
         return added

@@ -70,7 +70,12 @@ def _count_anew(message: Message) -> None:
 
 
 def _lose_first_of_stream(broker: ServedBroker, queue: Queue) -> None:
+    """All others move up: in a log the position of a message is its place (`model.broker.stream_log`)."""
     del queue.log[:1]
+    for place, message in enumerate(queue.log):
+        message.position = place
+    queue.next_position = len(queue.log)
+    queue.chunk_starts = {at - 1: begins for at, begins in queue.chunk_starts.items() if at}
 
 
 def _double_letters(broker: ServedBroker, queue: Queue) -> None:

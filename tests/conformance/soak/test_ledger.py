@@ -296,6 +296,63 @@ def test_counts_of_a_quorum_queue_go_up() -> None:
     assert account.wrong() == [What.COUNT]
 
 
+def of_quorum_queue() -> Account:
+    """One in which `c` was handed the message 0 of a quorum queue."""
+    account = Account()
+    account.publisher("p")
+    account.publish("p", 0, queue="quorum")
+    account.confirm("p", 1)
+    account.consumer("c", "quorum")
+    account.deliver("c", 1, "p", 0, queue="quorum")
+    return account
+
+
+def restart(account: Account) -> None:
+    """The broker is killed and started again; `c2` takes from the quorum queue then."""
+    account.fault("broker.kill")
+    account.received("c", "socket.closed", reason="")
+    account.fault("broker.restart")
+    account.consumer("c2", "quorum")
+
+
+@pytest.mark.parametrize("headers, is_right", [({"x_delivery_count": 1}, True), ({}, False)])
+def test_that_somebody_held_it_when_the_broker_went_down_counts(headers: dict[str, int], is_right: bool) -> None:
+    account = of_quorum_queue()
+    restart(account)
+    account.deliver("c2", 1, "p", 0, queue="quorum", redelivered=True, **headers)
+    assert account.wrong() == ([] if is_right else [What.COUNT_ANEW])
+
+
+@pytest.mark.parametrize("headers, is_right", [({"x_delivery_count": 2}, True), ({}, False)])
+def test_what_was_counted_before_a_restart_stays(headers: dict[str, int], is_right: bool) -> None:
+    account = of_quorum_queue()
+    account.back("c", 1)
+    account.deliver("c", 2, "p", 0, queue="quorum", redelivered=True, x_delivery_count=2)
+    account.back("c", 2)
+    restart(account)
+    account.deliver("c2", 1, "p", 0, queue="quorum", redelivered=True, **headers)
+    assert account.wrong() == ([] if is_right else [What.COUNT_ANEW])
+
+
+def test_a_first_delivery_that_is_read_late_has_no_count() -> None:
+    account = of_quorum_queue()
+    account.publish("p", 1, queue="quorum")
+    account.consumer("c2", "quorum")
+    account.fault("broker.stop")
+    account.deliver("c2", 1, "p", 1, queue="quorum", redelivered=True, x_delivery_count=1)
+    account.deliver("c", 2, "p", 1, queue="quorum")
+    assert not {What.COUNT, What.COUNT_ANEW} & set(account.wrong())
+
+
+def test_where_nodes_go_down_only_a_count_that_is_there_is_judged() -> None:
+    account = of_quorum_queue()
+    account.fault("broker.kill", node=2)
+    account.received("c", "socket.closed", reason="")
+    account.consumer("c2", "quorum")
+    account.deliver("c2", 1, "p", 0, queue="quorum", redelivered=True)
+    assert account.wrong() == []
+
+
 @pytest.fixture
 def stream() -> Account:
     account = Account()
@@ -336,6 +393,19 @@ def test_one_message_is_in_a_stream_once(stream: Account) -> None:
     stream.deliver("c", 1, "p", 0, queue="stream", x_stream_offset=0)
     stream.deliver("c", 2, "p", 0, queue="stream", x_stream_offset=1)
     assert stream.wrong() == [What.TWICE_IN_STREAM]
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_a_confirmed_message_stays_at_its_offset(stream: Account, is_confirmed: bool) -> None:
+    stream.publish("p", 3, 4, queue="stream")
+    if is_confirmed:
+        stream.confirm("p", 4)
+    stream.deliver("c", 1, "p", 3, queue="stream", x_stream_offset=4)
+    stream.fault("broker.kill")
+    stream.fault("broker.restart")
+    stream.consumer("c2", "stream")
+    stream.deliver("c2", 1, "p", 4, queue="stream", x_stream_offset=4)
+    assert (What.OFFSET in stream.wrong_by_now()) is is_confirmed
 
 
 def test_two_readers_of_a_stream_read_the_same(stream: Account) -> None:

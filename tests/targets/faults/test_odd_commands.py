@@ -6,10 +6,12 @@ import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.model.promises.dialects import dialect_named
-from amqpspec.model.protocol.methods import Content, Method, event_of
+from amqpspec.model.protocol.methods import OPERATOR, Content, Method, event_of
+from amqpspec.model.protocol.methods import Fault as OperatorFault
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.faults.all_faults import FAULTS
+from amqpspec.targets.faults.restarts import RESTARTS
 from tests.patience import patience
 
 #: Each group on a channel of its own, which an error closes: names that no queue has, the queue that was declared last,
@@ -138,16 +140,46 @@ queue.delete q
 channel.flow active=false
 """
 
+#: What is done before a restart, and behind it.
+BEFORE_A_RESTART = """
+queue.declare q durable
+queue.declare u durable x-queue-type=quorum
+queue.declare s durable x-queue-type=stream
+basic.publish q body=m1 delivery-mode=2
+basic.publish u body=m2
+basic.publish s body=m3
+basic.publish s body=m4
+queue.declare last
+"""
+BEHIND_A_RESTART = """
+confirm.select
+basic.publish q body=m5 delivery-mode=2
+basic.publish u body=m6
+basic.publish s body=m7
+basic.qos prefetch-count=10
+basic.consume q consumer-tag=tq
+basic.consume u consumer-tag=tu
+basic.consume s consumer-tag=ts x-stream-offset=first
+basic.ack 0 multiple
+queue.declare last
+"""
+
 
 def odd_commands() -> list[Method]:
+    return in_groups(GROUPS)
+
+
+def in_groups(text: str, connection: str = "a") -> list[Method]:
     sent = []
-    for number, group in enumerate(GROUPS.strip().split("\n\n"), 1):
-        sent.append(event_of("a", number, "channel.open", {}, True))
+    for number, group in enumerate(text.strip().split("\n\n"), 1):
+        sent.append(event_of(connection, number, "channel.open", {}, True))
         for line in group.splitlines():
             command = parse_command(f"a.{number} {line}")
             content = command.content or Content({}, b"")
             is_publish = command.method == "basic.publish"
-            event = event_of("a", number, command.method, command.arguments, True, content if is_publish else None)
+            event = event_of(
+                connection, number, command.method, command.arguments, True, content if is_publish else None
+            )
             assert isinstance(event, Method)
             sent.append(event)
     return sent
@@ -166,3 +198,20 @@ def test_no_fault_breaks_the_broker_down(fault: str | None) -> None:
         while (answer := client.receive(most)) is not None and answer.name != "connection.close":
             pass
         assert answer is not None or fault
+
+
+@pytest.mark.parametrize("fault", RESTARTS.faults)
+def test_no_fault_of_restarts_breaks_the_broker_down(fault: str) -> None:
+    with EmbeddedBroker(fault=fault) as broker, WireClient(broker.address) as client:
+        for connection, text in (("a", BEFORE_A_RESTART), ("b", BEHIND_A_RESTART)):
+            client.open(connection)
+            for event in in_groups(text, connection):
+                client.send(event)
+            while (answer := client.receive(patience(10))) is not None:
+                assert answer.name != "connection.close"
+                if answer.name == "queue.declare-ok" and answer.arguments["queue"] == "last":
+                    break
+            assert answer is not None
+            if connection == "a":
+                client.abort("a")
+                broker.faults().inject(OperatorFault(OPERATOR, 0, "broker.restart", {}, sent=True))
