@@ -192,7 +192,8 @@ def _one_line(text: str) -> str:
 
 
 def _call(command: Command, earlier: Sequence[Command], by_steps: bool, patient: bool) -> str:
-    if command.connection != OPERATOR and is_left_broken(earlier) and not _is_connected(command.connection, earlier):
+    name = command.connection
+    if name != OPERATOR and is_left_broken(earlier, node_of(name)) and not _is_connected(name, earlier):
         return _joined("tell", [_literal(f"> {command}   (not sent: nobody is there)")])
     if command.method in ("socket.abort", "socket.silence"):
         return f"{command.method.partition('.')[2]}({_literal(command.connection)})"

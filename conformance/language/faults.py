@@ -38,8 +38,10 @@ def as_done(commands: Iterable[Command]) -> list[Command]:
     return done
 
 
-def is_left_broken(commands: Iterable[Command]) -> bool:
-    """Need a fresh connection not be served after these, as the broker, or a node of it, is down or paused?"""
+def is_left_broken(commands: Iterable[Command], at: int | None = None) -> bool:
+    """Need a fresh connection not be served after these, as the broker, or a node of it, is down or paused? `at`: a
+    connection to that node.
+    """
     state: dict[int | None, bool] = {}
     for each in commands:
         node = each.arguments.get("node")
@@ -49,7 +51,7 @@ def is_left_broken(commands: Iterable[Command]) -> bool:
             state.clear()
         elif each.method in _UP:
             state.pop(node, None)
-    return bool(state)
+    return bool(state) if at is None else None in state or at in state
 
 
 def _is_of_connection(command: Command) -> bool:
