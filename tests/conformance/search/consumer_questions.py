@@ -183,7 +183,7 @@ QUESTIONS_OF_CHANNEL_LIMITS: dict[str, tuple[float, Question]] = {
 
 PAIRS: dict[str, tuple[float, PairQuestion]] = {
     "a publish crosses a cancel": (0.02, lambda first, second: _are(first, second, "publish", "cancel")),
-    "a cancel crosses a deletion": (0.01, lambda first, second: _are(first, second, "cancel", "queue.delete")),
+    "a cancel crosses a deletion": (0.005, lambda first, second: _are(first, second, "cancel", "queue.delete")),
     "a deletion crosses a cancel": (0.007, lambda first, second: _are(first, second, "queue.delete", "cancel")),
     "a consume crosses its cancel": (0.01, lambda first, second: _are(first, second, "consume", "cancel")),
     "a settlement crosses a cancel": (0.004, lambda first, second: _settles(first) and _is(second, "cancel")),
