@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from amqpspec.conformance.language.command_parsing import parse_command
+from amqpspec.conformance.scenarios.applicability import applicable
 from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -49,7 +50,7 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         # nothing is missing from the sound broker, which on a busy machine takes its time
         deadline = 0.2 if request.param else 2.0
         target = TargetUnderTest(broker.address, described, deadline=deadline, operator=broker.operator())
-        for scenario in selected(RUNS[request.param], "rabbitmq-4.3"):
+        for scenario in applicable(selected(RUNS[request.param], "rabbitmq-4.3"), target):
             name = sequence_name(scenario)
             with Session(target, trace, name, requirement=scenario.requirement, seed=5) as session:
                 for command in scenario.commands:
