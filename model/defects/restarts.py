@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE, is_dead_letter
-from amqpspec.model.broker.survival import DURABLE, GIVEN_BACK, LETTERS, QUORUM
+from amqpspec.model.broker.survival import DURABLE, GIVEN_BACK, HELD, LETTERS, QUORUM
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.judging.windows import CRASH, EVERYTHING, SERVICE, Difference, Part, Scope, Window, of_queues
 from amqpspec.model.outputs.mismatch import Mismatch
@@ -28,8 +28,9 @@ def _is_of_exchange(broker: Broker, difference: Difference) -> bool:
 
 
 def _forgets(broker: Broker, method: Method, mismatch: Mismatch) -> bool:
+    """Also of what a client held, where the queue stops before it hears of the end of the channel."""
     is_flag = mismatch.shape is Shape.WRONG_ARGUMENT and mismatch.detail.endswith(" redelivered")
-    return is_flag and mismatch.requirement == GIVEN_BACK and not method.arguments.get("redelivered")
+    return is_flag and mismatch.requirement in (GIVEN_BACK, HELD) and not method.arguments.get("redelivered")
 
 
 def _kills_dead_letters(broker: Broker, action: OperatorAction) -> Scope | None:
@@ -59,7 +60,7 @@ FORGOTTEN_FLAGS: tuple[OutputDefect, ...] = (
         name="stop-forgets-redelivered",
         requirement=GIVEN_BACK,
         statement="A message that was given back to a classic queue by basic.nack or basic.recover comes with"
-        " redelivered=false when the broker was stopped and started again.",
+        " redelivered=false when the broker was stopped and started again; seldom also one that a client held.",
         source="v4.3.4 rabbit_variable_queue:set_deliver_flag, maybe_inc_delivery_count (only failed deliveries are"
         " kept over a stop)",
         dialects=("rabbitmq-4.3",),

@@ -63,9 +63,15 @@ _QUICK = ("redelivered-never-set", "message-lost-on-channel-close", "confirm-twi
     "name", [pytest.param(name, marks=pytest.mark.quick if name in _QUICK else ()) for name in _OF_CLIENTS]
 )
 def test_a_planted_defect_is_found(name: str, tmp_path: Path) -> None:
-    with EmbeddedBroker(fault=name) as broker:
-        result = soak_of(broker, tmp_path, 2.0 if name in _QUICK else 5.0, Kind.CLIENT)
-    assert _OF_CLIENTS[name] in identifiers(result)
+    """The seed decides what clients do, and the machine how much of it: a slow one may need another soak."""
+    found: set[str] = set()
+    for seed in range(1, 5):
+        with EmbeddedBroker(fault=name) as broker:
+            result = soak_of(broker, tmp_path / str(seed), 2.0 if name in _QUICK else 5.0, Kind.CLIENT, seed=seed)
+        found |= identifiers(result)
+        if _OF_CLIENTS[name] in found:
+            return
+    assert _OF_CLIENTS[name] in found
 
 
 @pytest.mark.parametrize(
@@ -73,8 +79,13 @@ def test_a_planted_defect_is_found(name: str, tmp_path: Path) -> None:
     [pytest.param(name, marks=pytest.mark.quick if name == "restart-keeps-transient" else ()) for name in _OF_RESTARTS],
 )
 def test_a_planted_defect_of_restarts_is_found(name: str, tmp_path: Path) -> None:
-    with EmbeddedBroker(fault=name) as broker:
-        seconds, kinds = _AT_A_MOMENT.get(name, (8.0, (Kind.STOP, Kind.KILL)))
-        rate = 0.0 if name in _IN_LONG_QUEUES else 200.0
-        result = soak_of(broker, tmp_path, seconds, *kinds, rate=rate)
-    assert _OF_RESTARTS[name] in identifiers(result)
+    seconds, kinds = _AT_A_MOMENT.get(name, (8.0, (Kind.STOP, Kind.KILL)))
+    rate = 0.0 if name in _IN_LONG_QUEUES else 200.0
+    found: set[str] = set()
+    for seed in range(1, 4):
+        with EmbeddedBroker(fault=name) as broker:
+            result = soak_of(broker, tmp_path / str(seed), seconds, *kinds, rate=rate, seed=seed)
+        found |= identifiers(result)
+        if _OF_RESTARTS[name] in found:
+            return
+    assert _OF_RESTARTS[name] in found
