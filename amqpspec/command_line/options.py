@@ -107,7 +107,7 @@ def _target(parser: argparse.ArgumentParser) -> None:
 
 def _run(parser: argparse.ArgumentParser) -> None:
     # `diff` sends what the target refuses again, and has a summary of its own
-    parser.set_defaults(learns=True, adds_to_job_summary=True)
+    parser.set_defaults(learns=True, adds_to_job_summary=True, progress_on=None)
     _target(parser)
     parser.add_argument(
         "more", nargs="*", metavar="TARGET", help="further targets, one after another with one seed, and a page of all"
