@@ -163,8 +163,8 @@ def _head(text: str, where: str) -> tuple[dict[str, str], list[str]]:
             raise CommandFileError(f"{where}:{number}:1: @{key} is given twice")
         said[key] = value.strip()
         if key == "requirement" and said[key] not in requirements():
-            column = len(key) + 3
-            raise CommandFileError(f"{where}:{number}:{column}: {said[key]!r} is no requirement (amqpspec requirements)")
+            what = f"{said[key]!r} is no requirement (amqpspec requirements lists them)"
+            raise CommandFileError(f"{where}:{number}:{len(key) + 3}: {what}")
         if key in _FLAGS and said[key]:
             raise CommandFileError(f"{where}:{number}:{len(key) + 3}: @{key} stands alone on its line")
         what, choices = _CHOICES.get(key, ("", ()))

@@ -378,6 +378,7 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("run --json nowhere/r.json", "nowhere/r.json: there is no directory"),
         ("run --html nowhere/r.html", "nowhere/r.html: there is no directory"),
         ("run --deviations missing.toml", "missing.toml: No such file"),
+        ("run --deviations builtin:rabbitmq", "'builtin:rabbitmq' is none of builtin:broker-j-9.2, builtin:garagemq, "),
         ("run --deviations file.amqp", "file.amqp: "),
         ("replay", "FILE"),
         ("replay missing.amqp", "missing.amqp: No such file"),
