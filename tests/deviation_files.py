@@ -1,4 +1,4 @@
-"""The deviation files of RabbitMQ in docs/deviations: an entry for each known defect of the verified version.
+"""The deviation files of RabbitMQ in conformance/deviations: an entry for each known defect of the verified version.
 
 `python -m tests.deviation_files` writes them anew.
 """
@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
+from amqpspec.conformance.deviations import DIRECTORY
 from amqpspec.conformance.verdicts.deviations import Deviation
 from amqpspec.conformance.verdicts.deviations_to_write import as_toml
 from amqpspec.model.defects.known_defects import known_defects
 from amqpspec.model.promises.versions import RABBITMQ, VERIFIED
-
-DIRECTORY = Path(__file__).parents[1] / "docs" / "deviations"
 
 #: By file: the dialect whose known defects are in it.
 DIALECTS: Mapping[str, str] = {

@@ -103,6 +103,7 @@ def _carried_out(
         words += [f"--{option}", given] if given is not None else []
     chosen = run_options([target, "--quiet", "--no-profile", *words])
     chosen.learns = chosen.adds_to_job_summary = False
+    chosen.progress_on = None if options.quiet else console
     if not options.quiet:
         shown = without_logins(target) if "://" not in target else "the target"
         console.print(Text(visible(f"{name}: {shown}"), style="dim"))

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from amqpspec.command_line.exit_codes import USAGE
 from amqpspec.command_line.logins import without_logins
+from amqpspec.conformance.deviations import BUILTIN, builtin_file, builtin_names
 from amqpspec.conformance.soak.schedule import Kind
 from amqpspec.conformance.traces.local_path import not_served
 from amqpspec.conformance.verdicts.gate import Gate
@@ -107,7 +108,7 @@ def _target(parser: argparse.ArgumentParser) -> None:
 
 def _run(parser: argparse.ArgumentParser) -> None:
     # `diff` sends what the target refuses again, and has a summary of its own
-    parser.set_defaults(learns=True, adds_to_job_summary=True)
+    parser.set_defaults(learns=True, adds_to_job_summary=True, progress_on=None)
     _target(parser)
     parser.add_argument(
         "more", nargs="*", metavar="TARGET", help="further targets, one after another with one seed, and a page of all"
@@ -168,7 +169,10 @@ def _run(parser: argparse.ArgumentParser) -> None:
         help="what fails the run: promise (default), everything that breaks one; known, what no known defect of the"
         " target's version explains",
     )  # fmt: skip
-    parser.add_argument("--deviations", type=_path, metavar="FILE", help="known deviations, which do not fail the run")
+    parser.add_argument(
+        "--deviations", type=_deviations, metavar="FILE|builtin:NAME",
+        help="known deviations, which do not fail the run",
+    )  # fmt: skip
     writing = parser.add_mutually_exclusive_group()
     writing.add_argument(
         "--write-deviations", type=_path, metavar="FILE", help="make such a file of what fails, and exit as with it"
@@ -396,6 +400,16 @@ def _path(text: str) -> Path:
     if problem is not None:
         raise argparse.ArgumentTypeError(problem)
     return Path(text)
+
+
+def _deviations(text: str) -> Path:
+    """A file, also one that comes with the suite."""
+    if not text.startswith(BUILTIN):
+        return _path(text)
+    file = builtin_file(text.removeprefix(BUILTIN))
+    if file is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(BUILTIN + name for name in builtin_names())}")
+    return file
 
 
 def _place(text: str) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE
 from amqpspec.command_line.output_files import require_place_of_trace
-from amqpspec.command_line.run_directory import held, make_directory
+from amqpspec.command_line.run_directory import held, make_directory, not_left_empty
 from amqpspec.command_line.suite_errors import kept, tell_errors
 from amqpspec.command_line.targets import StartedTarget
 from amqpspec.command_line.usage import UsageError
@@ -43,6 +43,13 @@ from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
+    if options.out is None:
+        return _execute(options, console)
+    with not_left_empty(options.out):
+        return _execute(options, console)
+
+
+def _execute(options: argparse.Namespace, console: Console) -> int:
     files = read_command_file(options.file)
     if options.out:
         make_directory(options.out)

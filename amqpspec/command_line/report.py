@@ -8,19 +8,23 @@ from rich.console import Console
 
 from amqpspec.command_line.exit_codes import CONFORMS
 from amqpspec.command_line.output_files import must_write, require_none_of, require_writable
+from amqpspec.command_line.run_directory import make_directory
 from amqpspec.command_line.stored_runs import stored_runs
 from amqpspec.conformance.version import tool_version
 from amqpspec.reports.comparison import Change, compare
 from amqpspec.reports.side_by_side import render_side_by_side
 from amqpspec.reports.text import plural, visible
 
-#: The page's name where --out is a directory.
+#: The page's name where --out is a directory: one that is there, or a name without an ending.
 PAGE = "side-by-side.html"
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    file = options.out / PAGE if options.out.is_dir() else options.out
+    is_file = not options.out.is_dir() and (options.out.suffix or options.out.exists())
+    file = options.out if is_file else options.out / PAGE
     require_none_of(file, options.directories)
+    if not is_file:
+        make_directory(options.out)
     require_writable(file)
     compared = compare(stored_runs(options.directories))
     place = file.absolute().parent

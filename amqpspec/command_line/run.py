@@ -18,7 +18,7 @@ from amqpspec.command_line.exit_codes import INTERRUPTED, TERMINATED
 from amqpspec.command_line.logins import complain
 from amqpspec.command_line.options import DEFAULT_SEQUENCES, available_processors, seed_of_run
 from amqpspec.command_line.output_files import require_apart, require_place_of_trace, require_writable, write
-from amqpspec.command_line.run_directory import held, make_directory, require_no_address
+from amqpspec.command_line.run_directory import held, make_directory, not_left_empty, require_no_address
 from amqpspec.command_line.run_outputs import print_result, tell_of_errors, write_reports
 from amqpspec.command_line.several_targets import run_each
 from amqpspec.command_line.standard_output import heard_or_not
@@ -56,7 +56,12 @@ from amqpspec.targets.suite_error import line_of
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    return run_each(options, console, _execute) if options.more or "," in options.driver else _execute(options, console)
+    return run_each(options, console, _alone) if options.more or "," in options.driver else _alone(options, console)
+
+
+def _alone(options: argparse.Namespace, console: Console) -> int:
+    with not_left_empty(options.out):
+        return _execute(options, console)
 
 
 def _execute(options: argparse.Namespace, console: Console) -> int:
@@ -127,12 +132,13 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
             enough=fails if options.stop_at_first else None,
         )  # fmt: skip
         listeners: list[Listener] = [finished]
-        if not options.quiet:
+        shown_on = options.progress_on or (None if options.quiet else console)
+        if shown_on is not None:
             from amqpspec.reports.live_display import LiveDisplay
             from amqpspec.reports.progress import PlainProgress
 
-            is_live = console.is_terminal
-            display = LiveDisplay(console, fails=fails) if is_live else PlainProgress(console, fails=fails)
+            is_live = shown_on.is_terminal
+            display = LiveDisplay(shown_on, fails=fails) if is_live else PlainProgress(shown_on, fails=fails)
             listeners.append(stack.enter_context(display) if isinstance(display, LiveDisplay) else display)
         try:
             Runner(target, trace, wanted, listeners, started.restarts).run()

@@ -23,6 +23,20 @@ def make_directory(directory: Path) -> None:
         raise UsageError(f"{directory}: cannot be made: {error.strerror}") from None
 
 
+@contextmanager
+def not_left_empty(directory: Path) -> Iterator[None]:
+    """What is made in this block of the directory and those above it goes again if nothing is in it: nothing came of
+    the run.
+    """
+    missing = [each for each in (directory, *directory.absolute().parents) if not each.exists()]
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # it is not empty, or was never made
+            for each in missing:
+                each.rmdir()
+
+
 def require_no_address(directory: Path) -> None:
     """Raises `UsageError`: the name of a directory shows a password to everybody."""
     if login_in(str(directory)):

@@ -17,7 +17,7 @@ from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, T
 from amqpspec.command_line.logins import complain
 from amqpspec.command_line.options import random_seed
 from amqpspec.command_line.output_files import require_place_of_trace, require_writable, write
-from amqpspec.command_line.run_directory import held, make_directory
+from amqpspec.command_line.run_directory import held, make_directory, not_left_empty
 from amqpspec.command_line.targets import StartedTarget
 from amqpspec.conformance.interruption import times_interrupted, undisturbed
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -38,6 +38,11 @@ _PATIENCE, _PATIENCE_OF_CLUSTERS, _PATIENCE_OF_EMBEDDED = 20.0, 100.0, 10.0
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
+    with not_left_empty(options.out):
+        return _execute(options, console)
+
+
+def _execute(options: argparse.Namespace, console: Console) -> int:
     seed = random_seed() if options.seed is None else options.seed
     html, report = options.html or options.out / "soak.html", options.json or options.out / "soak.json"
     make_directory(options.out)

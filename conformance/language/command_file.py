@@ -25,6 +25,9 @@ from pathlib import Path
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import CommandSyntaxError, parse_command
 from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.promises.registry import requirements
+from amqpspec.model.protocol.methods import OPERATOR, Content, event_of
+from amqpspec.targets.codec.methods_codec import EncodingError, encode
 
 KEYS = ("requirement", "title", "queue-types", "dialects", "waits", "alone", "rough", "slow")
 QUEUE_TYPES = ("classic", "quorum", "stream")
@@ -103,7 +106,7 @@ def _commands(line: str) -> list[Command]:
     """The command of a line, or those that it stands for."""
     repeated = _REPEATED.match(line)
     if repeated is None:
-        return [parse_command(line)]
+        return [_sendable(parse_command(line))]
     first, last = int(repeated[1]), int(repeated[2])
     if not first <= last < first + MOST_REPEATED:
         raise CommandSyntaxError(f"{first}..{last} is no range of 1 to {MOST_REPEATED} numbers", 1)
@@ -111,11 +114,24 @@ def _commands(line: str) -> list[Command]:
     commands = []
     for number in map(str, range(first, last + 1)):
         try:
-            commands.append(parse_command(behind.replace("$n", number)))
+            commands.append(_sendable(parse_command(behind.replace("$n", number))))
         except CommandSyntaxError as error:
             column = _column(behind, "$n", number, error.column) + repeated.end()
             raise CommandSyntaxError(error.message, column) from None
     return commands
+
+
+def _sendable(command: Command) -> Command:
+    """The command, if it can be sent: else it would only be told when what stands before it was carried out."""
+    if command.connection == OPERATOR or not command.channel:
+        return command  # no frame is made of it, or one in which much is filled in
+    content = command.content and Content(command.content.properties, b"")
+    name, channel = command.connection, command.channel
+    try:
+        encode(event_of(name, channel, command.method, dict(command.arguments), sent=True, content=content))
+    except EncodingError as error:
+        raise CommandSyntaxError(str(error), 1) from None
+    return command
 
 
 def _column(line: str, placeholder: str, value: str, column: int) -> int:
@@ -146,6 +162,9 @@ def _head(text: str, where: str) -> tuple[dict[str, str], list[str]]:
         if key in said:
             raise CommandFileError(f"{where}:{number}:1: @{key} is given twice")
         said[key] = value.strip()
+        if key == "requirement" and said[key] not in requirements():
+            what = f"{said[key]!r} is no requirement (amqpspec requirements lists them)"
+            raise CommandFileError(f"{where}:{number}:{len(key) + 3}: {what}")
         if key in _FLAGS and said[key]:
             raise CommandFileError(f"{where}:{number}:{len(key) + 3}: @{key} stands alone on its line")
         what, choices = _CHOICES.get(key, ("", ()))

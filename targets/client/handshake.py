@@ -174,7 +174,9 @@ class _Handshake:
         if event.name == "socket.closed":
             raise refused(_Refusal(self._address, 0, event.arguments["reason"]))
         if event.name == "socket.garbage":
-            raise TargetUnreachable(f"{self._address} does not speak AMQP 0-9-1: {event.arguments['reason']}")
+            said = _said_in_words(event.arguments.get("octets", ""))
+            reason = f"it sent {self.readable(said)!r}" if said else event.arguments["reason"]
+            raise TargetUnreachable(f"{self._address} does not speak AMQP 0-9-1: {reason}")
         if event.name == "protocol.header":
             raise TargetUnreachable(f"{self._address} does not speak AMQP 0-9-1: it sent a protocol header")
         raise TargetUnreachable(f"{self._address} sent {event.name} where {method} was due")
@@ -186,6 +188,17 @@ class _Handshake:
             text = text.replace(self._address.password, MASK)
         line = "".join(character if character.isprintable() else " " for character in text)
         return " ".join(line.split())[:_LONGEST_TEXT]
+
+
+def _said_in_words(octets: str) -> str:
+    """The first line of what came, where it is text, as servers of other protocols send it ("HTTP/1.1 400 Bad Request",
+    "-ERR unknown command"); empty: it is none. `octets`: hexadecimal.
+    """
+    try:
+        line = bytes.fromhex(octets).decode("ascii").partition("\n")[0].rstrip("\r")
+    except ValueError:
+        return ""
+    return line if len(line) > 3 and line.isprintable() else ""
 
 
 def _not_amqp(refusal: _Refusal) -> TargetError:

@@ -378,6 +378,7 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("run --json nowhere/r.json", "nowhere/r.json: there is no directory"),
         ("run --html nowhere/r.html", "nowhere/r.html: there is no directory"),
         ("run --deviations missing.toml", "missing.toml: No such file"),
+        ("run --deviations builtin:rabbitmq", "'builtin:rabbitmq' is none of builtin:broker-j-9.2, builtin:garagemq, "),
         ("run --deviations file.amqp", "file.amqp: "),
         ("replay", "FILE"),
         ("replay missing.amqp", "missing.amqp: No such file"),
@@ -385,7 +386,9 @@ FILE = "a.1 queue.declare q\na.1 basic.get q\n"
         ("replay bad.amqp", "bad.amqp:2:5: 'basic.fly' is not a method"),
         ("replay deep.amqp", "deep.amqp:1:31: tables and lists are nested too deep"),
         ("replay empty.amqp", "empty.amqp:1:1: the file holds no command"),
-        ("replay huge.amqp", "18446744073709551616 is no unsigned integer of 64 bits"),
+        ("replay nosuch.amqp", "nosuch.amqp:1:14: 'NOPE-001' is no requirement"),
+        ("replay range.amqp", "range.amqp:3:1: basic.qos prefetch_count: 70000 is no unsigned integer of 16 bits"),
+        ("replay huge.amqp", "huge.amqp:1:1: basic.ack delivery_tag: 18446744073709551616 is no unsigned integer of"),
         ("replay file.amqp embedded:nosuchfault", "unknown fault"),
         ("replay file.amqp --mode burst", "--mode burst is not available"),
         ("check", "TRACE"),
@@ -405,6 +408,8 @@ def test_wrong_usage(amqpspec: Amqpspec, tmp_path: Path, line: str, message: str
     written(tmp_path, "deep.amqp", f'a.1 queue.declare q arguments={{"k": {"[" * 900}{"]" * 900}}}\n')
     written(tmp_path, "empty.amqp", "# nothing\n")
     written(tmp_path, "huge.amqp", "a.1 basic.ack 18446744073709551616\n")
+    written(tmp_path, "range.amqp", "a.1 queue.declare q\n\na.1 basic.qos 70000\n")
+    written(tmp_path, "nosuch.amqp", f"@requirement NOPE-001\n{FILE}")
     outcome = amqpspec(*line.split())
     outcome.check_error(2, message)
     assert "Sesame" not in outcome.err
@@ -441,6 +446,7 @@ def test_targets_that_do_not_let_us_in(
         outcome = amqpspec(*arguments, target)
         outcome.check_error(3, message)
         assert "Sesame" not in outcome.err + outcome.out
+        assert not (tmp_path / "amqpspec-out").exists()  # nothing came of it
 
 
 def test_a_docker_engine_that_does_not_run(amqpspec: Amqpspec, monkeypatch: pytest.MonkeyPatch) -> None:

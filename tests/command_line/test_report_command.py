@@ -33,6 +33,10 @@ def test_two_runs(runs: tuple[Path, Path], tmp_path: Path, capsys: pytest.Captur
     assert capsys.readouterr().out == ""
     assert 'data-states="fpp"' in (tmp_path / "a.html").read_text()
 
+    # as `run --out` does, a name without an ending is a directory
+    assert amqpspec("report", *runs, "--out", tmp_path / "side" / "by") == 0
+    assert (tmp_path / "side" / "by" / "side-by-side.html").is_file()
+
 
 def test_a_run_without_a_report_takes_part_with_its_trace(
     runs: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]

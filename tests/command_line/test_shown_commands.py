@@ -41,7 +41,7 @@ IN_PLACE = (
     (r"amqp://\S+", "URL"), (r"\bdocker:amqpspec/\S+", "embedded"), (r"\bdocker:rabbitmq:4\.0", "embedded"),
     (r"\bdocker:rabbitmq:4\.3", "embedded:multiple-zero-ignored"), (r"TARGET…?", "embedded"), (r"\bSTORE\b", "store"),
     (r"\bINCOMING\b", "incoming"), (r"\bDIR\b", "judged"), (r"\bNAME\b", "one"), (r" \[--spark MASTER\]", ""),
-    (r"docs/deviations", str(ROOT / "docs" / "deviations")), (r"(--listen \S+:|--port )\d+", r"\g<1>0"),
+    (r"(--listen \S+:|--port )\d+", r"\g<1>0"),
     (r"--sequences \d+", "--sequences 2"), (r"--(minutes|seconds) \d+", "--seconds 1"),
     (r"--soak \d+ --soaks \d+", "--soak 1 --soaks 1"),
     (r"--out (recorded|incoming/app)", r"--out \g<1>-now"),

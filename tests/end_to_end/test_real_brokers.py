@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from amqpspec.command_line import main
+from amqpspec.conformance.deviations import DIRECTORY
 from amqpspec.conformance.traces.trace import read_trace, sequences
 from amqpspec.conformance.verdicts.deviations import Deviation, read_deviations, with_deviations, with_problems
 from amqpspec.conformance.verdicts.gate import Gate, through
@@ -45,7 +46,6 @@ NOT_DONE = {("rabbitmq-4.0", "CANCEL-018")}
 MOST_UNEXPLAINED = 2
 
 
-DEVIATIONS = Path(__file__).parents[2] / "docs" / "deviations"
 
 #: What docs/findings.md tells of Broker-J first: tags, ends of frames, loss by purge, reject and rollback that bring
 #: back, a second tx.select, a close that is not answered, errors that end the connection.
@@ -162,7 +162,7 @@ def test_broker_j_is_held_to_the_text(broker_j: DockerBroker, tmp_path: Path) ->
     assert result.search_extent.sequences == 18
 
 def _deviations_of(name: str) -> tuple[Deviation, ...]:
-    return read_deviations(DEVIATIONS / name)
+    return read_deviations(DIRECTORY / name)
 
 
 def _unlisted(result: RunResult, listed: tuple[Deviation, ...]) -> list[FoundFailure]:
@@ -196,7 +196,7 @@ def test_garagemq_deviates_where_it_is_known_to(garagemq: DockerBroker, tmp_path
     """
     code = main(
         ["run", f"docker:{garagemq.image}", "--seed", "5", "--sequences", "36", "--shrinking-time", "0", "--out",
-         str(tmp_path), "--deviations", str(DEVIATIONS / "garagemq.toml")]
+         str(tmp_path), "--deviations", "builtin:garagemq"]
     )  # fmt: skip
     said = json.loads((tmp_path / "report.json").read_text())
     new = [each["identity"] for each in said["failures"] if each["known"] is None and each["strength"] != "arguable"]

@@ -364,7 +364,8 @@ class TestOpening:
     @pytest.mark.parametrize(
         ("answer", "words"),
         [
-            (b"HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak AMQP 0-9-1"),
+            (b"HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak AMQP 0-9-1: it sent 'HTTP/1.1 400 Bad Request'"),
+            (b"\x07\x00\x00\x00", "does not speak AMQP 0-9-1: there is no frame type 7"),
             (b"AMQP\x03\x01\x00\x00", "does not speak AMQP 0-9-1"),
             (b"\x01\x00\x00\xff\xff\xff\xff", "exceeds the limit"),
             (octets("connection.tune"), "connection.tune where connection.start was due"),
