@@ -34,7 +34,7 @@ def complete_barrier(conversation: Conversation, commands: Sequence[Command]) ->
             # no answer shows that the broker has processed it, and other channels are asked about what it did
             flush(conversation, channel)
     for channel in questions.unprocessed():
-        if is_open(conversation, channel):
+        if may_be_open(conversation, channel):
             flush(conversation, channel)
     touched = questions.touched()
     queues = list(dict.fromkeys(queue for _, queue in touched))

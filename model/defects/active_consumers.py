@@ -7,10 +7,12 @@ does not run the queue (rabbit_amqqueue_process).
 
 from __future__ import annotations
 
+from functools import partial
+
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.internal_events import DeliveryTimeout, Input
 from amqpspec.model.defects.situations import ENDS, OFTEN_WRONG, RECOVERIES, REFUSALS, named_consumer, single_active
-from amqpspec.model.judging.windows import CRASH, SERVICE, Part, Scope, Window, of_queues
+from amqpspec.model.judging.windows import CRASH, Part, Scope, Window, of_any, of_queues
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method
 
@@ -18,8 +20,7 @@ _ANY = tuple(dict.fromkeys((*ENDS, *OFTEN_WRONG)))
 
 
 def _is_quiescing(broker: Broker, event: Input) -> Scope | None:
-    queues = [queue for queue in single_active(broker) if queue.active.is_quiescing]
-    return of_queues(broker, queues) if queues else None
+    return of_any(broker, (queue for queue in single_active(broker) if queue.active.is_quiescing))
 
 
 def _leaves_backlog(broker: Broker, method: Method) -> Scope | None:
@@ -34,6 +35,8 @@ def _leaves_backlog(broker: Broker, method: Method) -> Scope | None:
     return Scope(where.queues, where.channels, frozenset(broker.connections), where.is_everything)
 
 
+_quiescing = partial(Window, arms=_is_quiescing)
+
 ACTIVE_CONSUMERS: tuple[Window, ...] = (
     Window(
         name="cancel-leaves-backlog",
@@ -46,18 +49,16 @@ ACTIVE_CONSUMERS: tuple[Window, ...] = (
         kinds=("basic.cancel",),
         arms=_leaves_backlog,
     ),
-    Window(
+    _quiescing(
         name="return-activates-nobody",
         requirement="SAC-004",
         statement="When the active consumer gives back the last of what it holds, while one of higher priority waits,"
         " that one does not become active, nor does any other.",
         source="rabbit_fifo:return does not call activate_next_consumer",
         dialects=("rabbitmq-4.0",),
-        spoils=SERVICE,
         kinds=(*REFUSALS, *RECOVERIES),
-        arms=_is_quiescing,
     ),
-    Window(
+    _quiescing(
         name="quiescing-consumer-starves",
         requirement="SAC-004",
         statement="When the consumer of higher priority ends before it became active, the active one is handed nothing"
@@ -65,11 +66,9 @@ ACTIVE_CONSUMERS: tuple[Window, ...] = (
         source="rabbit_fifo:cancel_consumer of a waiting consumer leaves the active one quiescing",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
         by_chance=True,
-        spoils=SERVICE,
         kinds=_ANY,
-        arms=_is_quiescing,
     ),
-    Window(
+    _quiescing(
         name="closed-consumer-keeps-messages",
         requirement="CHAN-016",
         statement="When the channel of an active consumer ends while one of higher priority waits for it to settle its"
@@ -79,8 +78,6 @@ ACTIVE_CONSUMERS: tuple[Window, ...] = (
         " put among the waiting ones, and handle_down does not take it from there",
         dialects=("rabbitmq-4.3",),
         by_chance=True,
-        spoils=SERVICE,
         kinds=(*_ANY, DeliveryTimeout),
-        arms=_is_quiescing,
     ),
 )

@@ -37,7 +37,10 @@ _NAMING = (
 
 
 def _crash(*, over: Callable[[Broker, Method], bool], in_place_of: str | None = "", **known: Any) -> DefectTransition:
-    """The channel's process crashes over such an input, where the law has that refusal; "": none; None: any or none."""
+    """The channel's process crashes over such an input, where the law has that refusal; "": none; None: any or none.
+
+    It is hardly ever an input that somebody would send.
+    """
 
     def applies(broker: Broker, method: Method) -> bool:
         channel = broker.open_channel(method)
@@ -59,7 +62,7 @@ def _crash(*, over: Callable[[Broker, Method], bool], in_place_of: str | None = 
         close = Expected("connection.close", arguments, ("CHAN-007",), counted=False)
         break_connection(broker, broker.channels[(method.connection, method.channel)], close)
 
-    return DefectTransition(applies=applies, process=crash, **known)
+    return DefectTransition(applies=applies, process=crash, **{"strength": Strength.CONVENTIONAL, **known})
 
 
 def _confirms_what_is_over(broker: Broker, method: Method) -> bool:
@@ -122,7 +125,6 @@ CRASHES: tuple[DefectTransition, ...] = (
     _crash(
         name="cancel-ok-for-no-consumer-breaks",
         requirement="CANCEL-009",
-        strength=Strength.CONVENTIONAL,
         statement="A client that answers the basic.cancel for a deleted queue with cancel-ok crashes the channel, which"
         " knows the consumer no longer; the connection closes with 541.",
         source="rabbit_channel:handle_method basic.cancel_ok, cancel_consumer: return_ok replies with undefined;"
@@ -135,7 +137,6 @@ CRASHES: tuple[DefectTransition, ...] = (
     _crash(
         name="long-error-text-breaks",
         requirement="CHAN-008",
-        strength=Strength.CONVENTIONAL,
         statement="The text of a channel's error is cut to 255 characters, not octets; where that is too long for a"
         " short string the connection closes with 541 in place of the channel.",
         source="rabbit_binary_generator:amqp_exception_explanation, chars_limit; then method_field_shortstr_overflow",
@@ -147,7 +148,6 @@ CRASHES: tuple[DefectTransition, ...] = (
     _crash(
         name="infinite-header-breaks",
         requirement="PUBLISH-016",
-        strength=Strength.CONVENTIONAL,
         statement="A publish with a header that is an infinite number, or none at all (NaN), crashes the channel; the"
         " connection closes with 541.",
         source="rabbit_binary_parser:parse_table, whose pattern for floating-point numbers knows finite ones only",
@@ -157,6 +157,7 @@ CRASHES: tuple[DefectTransition, ...] = (
     _crash(
         name="stream-breaks-on-decimal",
         requirement="PUBLISH-016",
+        strength=Strength.PROMISED,
         statement="A publish to a stream with a header that is a decimal number crashes the channel; the connection"
         " closes with 541.",
         source="rabbit_msg_record:from_091 and mc_amqpl:from_091 have no clause for decimals",
@@ -166,7 +167,6 @@ CRASHES: tuple[DefectTransition, ...] = (
     _crash(
         name="server-named-unknown-type-breaks",
         requirement="QUEUE-013",
-        strength=Strength.CONVENTIONAL,
         statement="queue.declare without a name and with an x-queue-type that does not exist crashes the channel, and"
         " the connection closes with 541. In 4.3 only an x-queue-type that is no text does.",
         source="rabbit_amqqueue:is_server_named_allowed asks rabbit_queue_type:discover before any check",
@@ -177,7 +177,6 @@ CRASHES: tuple[DefectTransition, ...] = (
     _crash(
         name="age-without-number-breaks",
         requirement="QUEUE-013",
-        strength=Strength.CONVENTIONAL,
         statement="An x-max-age that does not begin with a digit crashes the channel, and the connection closes with"
         " 541.",
         source="v4.0.5 rabbit_amqqueue:check_max_age, list_to_integer of no digits; mended in 4.2.7 and 4.3.1",
@@ -189,7 +188,6 @@ CRASHES: tuple[DefectTransition, ...] = (
     _crash(
         name="malformed-reply-address-breaks",
         requirement="REPLY-002",
-        strength=Strength.CONVENTIONAL,
         statement="Declaring a queue whose name begins like an address of direct replies and is none, passively or not,"
         " crashes the channel; the connection closes with 541.",
         source="rabbit_channel:handle_method queue.declare: rabbit_volatile_queue:new gives error, taken for a queue",
@@ -201,7 +199,6 @@ CRASHES: tuple[DefectTransition, ...] = (
     _crash(
         name="stream-offset-of-wrong-type-breaks",
         requirement="STREAM-005",
-        strength=Strength.CONVENTIONAL,
         statement="An x-stream-offset that is neither number, time nor text crashes the channel; the connection"
         " closes with 541.",
         source="rabbit_stream_queue:parse_offset_arg (takes any value), osiris:init_reader",
@@ -212,7 +209,6 @@ CRASHES: tuple[DefectTransition, ...] = (
     _crash(
         name="stream-offset-text-breaks",
         requirement="STREAM-005",
-        strength=Strength.CONVENTIONAL,
         statement="An x-stream-offset that is text, and neither a word nor begins with a digit, crashes the channel;"
         " the connection closes with 541.",
         source="v4.0.5 rabbit_amqqueue:check_max_age, list_to_integer of no digits; mended in 4.2.7 and 4.3.1",

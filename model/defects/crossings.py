@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
@@ -17,9 +18,9 @@ from amqpspec.model.judging.windows import (
     Part,
     Scope,
     Window,
+    of_any,
     of_channel,
     of_connection,
-    of_queues,
 )
 from amqpspec.model.outputs.late_deliveries import ends_unseen
 from amqpspec.model.promises.queue_types import QueueType
@@ -77,10 +78,8 @@ def _ends_while_publishing(broker: Broker, event: Method | Teardown) -> Scope | 
     """What a channel has published to quorum queues may not be there yet when the channel ends."""
     own = {key for key in broker.channels if key[0] == event.connection}
     quorum = [queue for queue in broker.queues.values() if queue.type is QUORUM]
-    queues = [
-        each for each in quorum if any(m.arrival is Arrival.PUBLISHED and m.via in own for m in each.unproven)
-    ]
-    return of_queues(broker, queues) if queues else None
+    under_way = (each for each in quorum if any(m.arrival is Arrival.PUBLISHED and m.via in own for m in each.unproven))
+    return of_any(broker, under_way)
 
 
 @on_channel
@@ -148,6 +147,9 @@ _BEHIND_CLOSE = Window(
     explains=_is_behind_channel_close,
 )
 
+#: A cancel that something crosses, which shows at once or not at all.
+_at_once = partial(Window, kinds=("basic.cancel",), is_brief=True, shows_at_once=True)
+
 CROSSINGS: tuple[Window, ...] = (
     Window(
         name="cancel-before-consume-ok-breaks",
@@ -160,7 +162,7 @@ CROSSINGS: tuple[Window, ...] = (
         kinds=("basic.cancel",),
         arms=_cancels_before_consume_ok,
     ),
-    Window(
+    _at_once(
         name="cancel-before-consume-ok-beside-breaks",
         requirement="CONSUME-005",
         statement="A basic.cancel before consume-ok has come crashes the channel if it has another consumer on that"
@@ -168,13 +170,10 @@ CROSSINGS: tuple[Window, ...] = (
         source="v4.3.5 rabbit_channel:cancel_consumer/4, gb_sets:delete of a tag that consume-ok has not noted yet",
         dialects=("rabbitmq-4.3",),
         spoils=CRASH,
-        kinds=("basic.cancel",),
         arms=_cancels_beside,
         explains=lambda broker, it: it.part is not Part.REPLY,
-        is_brief=True,
-        shows_at_once=True,
     ),
-    Window(
+    _at_once(
         name="consume-ok-dropped",
         requirement="CONSUME-005",
         statement="A consume-ok that comes back from the queue when its consumer was cancelled meanwhile is not sent.",
@@ -182,10 +181,7 @@ CROSSINGS: tuple[Window, ...] = (
         dialects=("rabbitmq-4.3",),
         by_chance=True,
         spoils=SERVICE | {Part.REPLY},
-        kinds=("basic.cancel",),
         arms=_cancels_before_consume_ok,
-        is_brief=True,
-        shows_at_once=True,
     ),
     Window(
         name="reused-tag-before-consume-ok-breaks",
@@ -212,7 +208,7 @@ CROSSINGS: tuple[Window, ...] = (
         arms=_cancels_at_deleted,
         explains=lambda broker, it: it.frame == "basic.cancel-ok" and it.shape is Shape.UNEXPECTED,
     ),
-    Window(
+    _at_once(
         name="cancel-crossing-deletion-breaks",
         requirement="CANCEL-006",
         statement="A basic.cancel that comes to its channel when the quorum queue is gone and the channel has not heard"
@@ -220,10 +216,7 @@ CROSSINGS: tuple[Window, ...] = (
         source="rabbit_channel:cancel_consumer, case_clause {error, noproc} of rabbit_fifo_client:cancel_checkout",
         by_chance=True,
         spoils=CRASH,
-        kinds=("basic.cancel",),
         arms=_cancels_at_deleted,
-        is_brief=True,
-        shows_at_once=True,
     ),
     Window(
         name="publish-crossing-deletion-breaks",
@@ -248,7 +241,6 @@ CROSSINGS: tuple[Window, ...] = (
         " rabbit_fifo:handle_down forgets the numbers that it expects, and maybe_enqueue then waits for number 1",
         dialects=("rabbitmq-3",),
         by_chance=True,
-        spoils=SERVICE,
         kinds=("channel.close", "connection.close", "socket.abort", ChannelCrash, ConnectionTeardown),
         arms=_ends_while_publishing,
     ),

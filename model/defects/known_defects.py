@@ -19,11 +19,11 @@ from amqpspec.model.defects.habits import HABITS
 from amqpspec.model.defects.limits import LIMITS
 from amqpspec.model.defects.policies import POLICIES
 from amqpspec.model.defects.queues import QUEUES
-from amqpspec.model.defects.restarts import FORGOTTEN_FLAGS, RESTARTS
+from amqpspec.model.defects.restarts import FORGOTTEN_FLAG, RESTARTS
 from amqpspec.model.defects.reused_names import REUSED_NAMES
 from amqpspec.model.defects.reused_tags import REUSED_TAGS
 from amqpspec.model.defects.streams import STREAMS
-from amqpspec.model.defects.timeouts import TIMEOUT_TEXTS, TIMEOUTS
+from amqpspec.model.defects.timeouts import TIMEOUT_TEXT, TIMEOUTS
 from amqpspec.model.defects.told_numbers import TOLD_NUMBERS
 from amqpspec.model.defects.transactions import TRANSACTIONS
 from amqpspec.model.judging.acceptor import DEFAULT_BOUND, Acceptor
@@ -37,25 +37,11 @@ from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.promises.versions import RABBITMQ, Version
 
 TRANSITIONS: tuple[DefectTransition, ...] = (*CRASHES, *ANSWERS)
-OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (
-    *TOLD_NUMBERS,
-    *TIMEOUT_TEXTS,
-    *CHANGED_PROPERTIES,
-    *FORGOTTEN_FLAGS,
-)
+OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (*TOLD_NUMBERS, TIMEOUT_TEXT, *CHANGED_PROPERTIES, FORGOTTEN_FLAG)
 WINDOWS: tuple[Window, ...] = (
-    *CROSSINGS,
-    *REUSED_NAMES,
-    *REUSED_TAGS,
-    *ACTIVE_CONSUMERS,
-    *TIMEOUTS,
-    *STREAMS,
-    *TRANSACTIONS,
-    *QUEUES,
-    *LIMITS,
-    *POLICIES,
-    *RESTARTS,
-)
+    *CROSSINGS, *REUSED_NAMES, *REUSED_TAGS, *ACTIVE_CONSUMERS, *TIMEOUTS, *STREAMS, *TRANSACTIONS, *QUEUES, *LIMITS,
+    *POLICIES, *RESTARTS,
+)  # fmt: skip
 
 KNOWN_DEFECTS: Mapping[str, KnownDefect] = MappingProxyType(
     {defect.name: defect for defect in (*TRANSITIONS, *OUTPUT_DEFECTS, *WINDOWS)}

@@ -6,18 +6,20 @@ its consumers share it, and what basic.get has got is counted in and never out.
 
 from __future__ import annotations
 
+from functools import partial
+
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.limits import gets_under_way
 from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, named_queue, on_channel, settled
-from amqpspec.model.judging.windows import CRASH, SERVICE, Window
+from amqpspec.model.judging.windows import CRASH, Window
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.requeue import delivery_limit
 
-_WITH_LIMITER = ("rabbitmq-3", "rabbitmq-4.0")
+_of_limiter = partial(Window, dialects=("rabbitmq-3", "rabbitmq-4.0"), by_chance=True)
 
 
 def _sets_limit(method: Method) -> bool:
@@ -66,50 +68,39 @@ def _gives_back_beyond(broker: Broker, channel: Channel, method: Method) -> bool
 
 
 LIMITS: tuple[Window, ...] = (
-    Window(
+    _of_limiter(
         name="consumer-limit-lifts-channel-limit",
         requirement="QOS-010",
         statement="basic.qos with global=false ends the limit of the channel, which the guide calls independent of it.",
         source="rabbit_channel:handle_method basic.qos, global = false: rabbit_limiter:unlimit_prefetch",
-        dialects=_WITH_LIMITER,
-        by_chance=True,
         spoils=CRASH,  # a stream, which bears no limit of the channel, can be consumed from then
         kinds=("basic.qos",),
         arms=_lifts,
     ),
-    Window(
+    _of_limiter(
         name="settled-gets-keep-their-room",
         requirement="QOS-013",
         strength=Strength.CONVENTIONAL,
         statement="What basic.get had got when the channel's limit came counts towards it for good, settled or not.",
         source="rabbit_channel: basic.qos counts all of unacked_message_q, notify_limiter leaves out basic.get's",
-        dialects=_WITH_LIMITER,
-        by_chance=True,
-        spoils=SERVICE,
         kinds=("basic.qos",),
         arms=_counts_gets,
         explains=lambda broker, it: it.shape is Shape.MISSING,
     ),
-    Window(
+    _of_limiter(
         name="uncounted-deliveries-make-room",
         requirement="QOS-008",
         statement="Settling what the limiter did not count, as deliveries from quorum queues and streams, and those"
         " under way when the limit came, makes room all the same: more than the limit are out.",
         source="rabbit_channel:notify_limiter counts deliveries of every queue type; rabbit_limiter:handle_cast ack",
-        dialects=_WITH_LIMITER,
-        by_chance=True,
-        spoils=SERVICE,
         kinds=("basic.qos", "basic.consume"),
         arms=_meets_uncounted,
     ),
-    Window(
+    _of_limiter(
         name="channel-limit-holds-no-ack",
         requirement="QOS-005",
         statement="A channel at its limit has nothing delivered to its consumers without acknowledgements either.",
         source="rabbit_limiter:handle_call can_send, prefetch_limit_reached is asked before AckRequired",
-        dialects=_WITH_LIMITER,
-        by_chance=True,
-        spoils=SERVICE,
         kinds=("basic.qos", "basic.consume"),
         arms=_meets_no_ack,
     ),
@@ -120,7 +111,6 @@ LIMITS: tuple[Window, ...] = (
         source="v3.10.9 rabbit_fifo:return gives credit for all that is returned, and rabbit_fifo:complete gave it"
         " before for what exceeded the limit",
         dialects=("rabbitmq-3",),
-        spoils=SERVICE,
         kinds=(*REFUSALS, *RECOVERIES, "tx.commit"),
         arms=_gives_back_beyond,
     ),

@@ -52,7 +52,6 @@ POLICIES: tuple[Window, ...] = (
         statement="A policy that sets a limit and reject-publish has a classic queue drop what is beyond the limit.",
         source="rabbit_amqqueue_process:process_args_policy, which takes max-length before overflow; guide: maxlength,"
         " the most recently published messages are discarded",
-        spoils=SERVICE,
         kinds=("operator.set-policy",),
         arms=_begins_refusing,
     ),

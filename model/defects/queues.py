@@ -99,7 +99,6 @@ QUEUES: tuple[Window, ...] = (
         statement="A message that goes in front of others by its priority does not expire in a classic queue: it stays,"
         " and is handed over however late.",
         source="rabbit_amqqueue_process:deliver_or_enqueue looks in front only when it is alone, fetch takes before",
-        spoils=SERVICE,
         kinds=("queue.declare",),
         arms=_declares("classic", lambda table: "x-max-priority" in table),
         explains=lambda broker, it: it.requirement.startswith("TTL"),
@@ -123,7 +122,6 @@ QUEUES: tuple[Window, ...] = (
         source="v3.10.9 rabbit_stream_queue:deliver does nothing for a delivery without state, which is what"
         " rabbit_dead_letter:publish makes",
         dialects=("rabbitmq-3",),
-        spoils=SERVICE,
         explains=_gets_dead_letters,
     ),
     Window(

@@ -7,6 +7,8 @@ ended over to the next one (rabbit_channel:handle_consuming_queue_down_or_eol).
 
 from __future__ import annotations
 
+from functools import partial
+
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.internal_events import Input, QueueExpiry
@@ -20,6 +22,7 @@ from amqpspec.model.judging.windows import (
     Part,
     Scope,
     Window,
+    of_any,
     of_channel,
     of_connection,
     of_queues,
@@ -27,11 +30,6 @@ from amqpspec.model.judging.windows import (
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
-
-_SOURCE = (
-    "rabbit_queue_type:settle finds the queue by name; rabbit_classic_queue and rabbit_fifo_client know messages by"
-    " numbers that begin anew with each queue; rabbit_queue_consumers:subtract_acks"
-)
 
 
 def _next_queues(broker: Broker, method: Method, *types: QueueType) -> list[Queue]:
@@ -41,8 +39,7 @@ def _next_queues(broker: Broker, method: Method, *types: QueueType) -> list[Queu
 
 
 def _settles_in_next(broker: Broker, method: Method) -> Scope | None:
-    queues = _next_queues(broker, method, QueueType.CLASSIC, QueueType.QUORUM)
-    return of_queues(broker, queues) if queues else None
+    return of_any(broker, _next_queues(broker, method, QueueType.CLASSIC, QueueType.QUORUM))
 
 
 def _crashes_next(broker: Broker, method: Method) -> Scope | None:
@@ -94,8 +91,13 @@ def _cancels_consumers_of_next(broker: Broker, method: Method) -> Scope | None:
     return of_channel(method) if any(each.queue.name in gone for each in channel.consumers.values()) else None
 
 
+_crashing = partial(Window, by_chance=True, kinds=SETTLING, arms=_crashes_next)
+_untold = partial(
+    Window, dialects=("rabbitmq-3",), by_chance=True, kinds=("queue.delete", QueueExpiry), arms=_leaves_consumers_untold
+)
+
 REUSED_NAMES: tuple[Window, ...] = (
-    Window(
+    _crashing(
         name="deleted-queue-crashes-next-queue",
         requirement="ACK-024",
         statement="Settling a delivery of a deleted queue crashes the process of a new classic queue of the same name,"
@@ -103,23 +105,16 @@ REUSED_NAMES: tuple[Window, ...] = (
         " meanwhile is refused with 404 or closes the connection with 541.",
         source="rabbit_priority_queue:partition_acktags (numbers that are no pairs); rabbit_variable_queue:"
         "lookup_pending_ack, called for each message that is to be dead-lettered",
-        by_chance=True,
         spoils=CRASH | {Part.CANCEL, Part.CONFIRM},
-        kinds=SETTLING,
-        arms=_crashes_next,
         explains=lambda broker, it: it.part not in SERVICE,
     ),
-    Window(
+    _crashing(
         name="crashed-next-queue-is-empty",
         requirement="ACK-024",
         statement="When a new classic queue of the name of a deleted one has crashed so and is there again before"
         " somebody asks, its transient messages are gone, those that somebody holds as well, and so are consumers that"
         " are not told.",
         source="rabbit_amqqueue_sup (restart), rabbit_variable_queue:init (recovers persistent messages)",
-        by_chance=True,
-        spoils=SERVICE,
-        kinds=SETTLING,
-        arms=_crashes_next,
     ),
     Window(
         name="deleted-queue-settles-in-next-queue",
@@ -127,7 +122,8 @@ REUSED_NAMES: tuple[Window, ...] = (
         statement="Settling a delivery of a deleted queue settles, in a new queue of the same name, a delivery that has"
         " the same number there, if that is a classic queue to whichever channel; of what is settled together with"
         " numbers that it does not have a classic queue forgets some when it counts against limits.",
-        source=_SOURCE,
+        source="rabbit_queue_type:settle finds the queue by name; rabbit_classic_queue and rabbit_fifo_client know"
+        " messages by numbers that begin anew with each queue; rabbit_queue_consumers:subtract_acks",
         spoils=SERVICE | {Part.CONFIRM},
         kinds=SETTLING,
         arms=_settles_in_next,
@@ -157,27 +153,18 @@ REUSED_NAMES: tuple[Window, ...] = (
         kinds=("basic.publish", "basic.get", "basic.consume", "tx.commit"),
         arms=_knows_other_type,
     ),
-    Window(
+    _untold(
         name="next-queue-keeps-tag",
         requirement="CANCEL-010",
         statement="The tag of a consumer that ended with its queue is refused as in use if the name is used again.",
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol, basic_consume of all that are to recover",
-        dialects=("rabbitmq-3",),
-        by_chance=True,
         spoils=frozenset({Part.CONNECTION_CLOSE}),
-        kinds=("queue.delete", QueueExpiry),
-        arms=_leaves_consumers_untold,
     ),
-    Window(
+    _untold(
         name="next-queue-gets-consumers",
         requirement="CANCEL-010",
         statement="Consumers of a quorum queue or stream that ended become consumers of the next queue of that name.",
         source="v3.10.9 rabbit_channel:handle_consuming_queue_down_or_eol; handle_cast queue_event, eol",
-        dialects=("rabbitmq-3",),
-        by_chance=True,
-        spoils=SERVICE,
-        kinds=("queue.delete", QueueExpiry),
-        arms=_leaves_consumers_untold,
     ),
     Window(
         name="next-queue-keeps-consumers",

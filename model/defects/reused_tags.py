@@ -8,11 +8,13 @@ channel: what gets into the wrong one of these is served wrongly, or not at all.
 
 from __future__ import annotations
 
+from functools import partial
+
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.situations import ENDS, at_queue, named_consumer, reuses_tag, single_active
-from amqpspec.model.judging.windows import CRASH, SERVICE, Part, Scope, Window, of_connection, of_queues
+from amqpspec.model.judging.windows import CRASH, SERVICE, Part, Scope, Window, of_any, of_connection
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
@@ -46,14 +48,13 @@ def _keeps_place(broker: Broker, channel: Channel, queue: Queue, method: Method)
 
 def _ends_waiting_of_same_tag(broker: Broker, event: TraceEvent) -> Scope | None:
     """A consumer that waits is cancelled, or ends with its channel, and an earlier one of its tag holds something."""
-    queues = [
-        queue
+    waiting = (
+        consumer
         for queue in single_active(broker)
         for consumer in queue.consumers
         if consumer is not queue.active.consumer and consumer.channel[0] == event.connection
-        if former_consumers(broker, consumer)
-    ]
-    return of_queues(broker, queues) if queues else None
+    )
+    return of_any(broker, (consumer.queue for consumer in waiting if former_consumers(broker, consumer)))
 
 
 def _uses_tag_of_reply_consumer(broker: Broker, method: Method) -> Scope | None:
@@ -61,18 +62,19 @@ def _uses_tag_of_reply_consumer(broker: Broker, method: Method) -> Scope | None:
     return of_connection(broker, method) if consumer is not None and consumer.queue.reply_address else None
 
 
+_consuming = partial(Window, kinds=("basic.consume",))
+_by_chance = partial(_consuming, by_chance=True)
+
 REUSED_TAGS: tuple[Window, ...] = (
-    Window(
+    _consuming(
         name="reused-tag-gains-room",
         requirement="CONSUME-016",
         statement="Settling what a cancelled consumer of a classic queue or a stream holds lets a new consumer of its"
         " tag be handed more than its limit.",
         source="rabbit_limiter:ack_from_queue, rabbit_stream_queue:settle (credit goes to whoever has the tag)",
-        spoils=SERVICE,
-        kinds=("basic.consume",),
         arms=_reuses_tag_with_credit,
     ),
-    Window(
+    _by_chance(
         name="reused-tag-keeps-place",
         requirement="PRIORITY-001",
         strength=Strength.CONVENTIONAL,
@@ -80,20 +82,16 @@ REUSED_TAGS: tuple[Window, ...] = (
         " served, by its x-priority, until it was served once.",
         source="rabbit_fifo:maybe_queue_consumer, in 3.10 uniq_queue_in: the key of the cancelled one is still in"
         " service_queue; in 4.0 and 4.3 only if that one still holds messages",
-        by_chance=True,
         spoils=frozenset({Part.DELIVERY}),
-        kinds=("basic.consume",),
         arms=_keeps_place,
         explains=lambda broker, it: it.requirement == "PRIORITY-001",
     ),
-    Window(
+    _consuming(
         name="consumer-of-same-tag-never-active",
         requirement="SAC-002",
         statement="A waiting consumer whose channel holds deliveries of a cancelled one with its tag becomes active"
         " and is handed nothing, and nobody else is.",
         source="rabbit_fifo:activate_next_consumer keeps the status of the existing consumer, which is cancelled",
-        spoils=SERVICE,
-        kinds=("basic.consume",),
         arms=_reuses_tag_beside_active,
     ),
     Window(
@@ -103,35 +101,28 @@ REUSED_TAGS: tuple[Window, ...] = (
         " tag, goes on to wait. When its turn comes it becomes the active consumer, and nobody is served.",
         source="rabbit_fifo:cancel_consumer cancels the earlier one again, which is still among the queue's consumers",
         by_chance=True,
-        spoils=SERVICE,
         kinds=ENDS,
         arms=_ends_waiting_of_same_tag,
     ),
-    Window(
+    _by_chance(
         name="consumer-of-same-tag-stays-active",
         requirement="SAC-004",
         statement="An active consumer whose channel holds deliveries of a cancelled one with its tag stays active when"
         " one of higher priority comes, until these are settled; meanwhile nobody is served.",
         source="rabbit_fifo:merge_consumer keeps what the cancelled one holds, and activate_next_consumer waits for it",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
-        by_chance=True,
-        spoils=SERVICE,
-        kinds=("basic.consume",),
         arms=_reuses_tag_beside_active,
     ),
-    Window(
+    _by_chance(
         name="takeover-forgets-deliveries",
         requirement="CANCEL-016",
         statement="When a consumer takes over at once from an active one of lower priority, the queue forgets what a"
         " cancelled one with its tag still held: it is lost. To settle that settles what the new one holds.",
         source="rabbit_fifo:activate_next_consumer puts the new consumer in the place of the one with its key",
         dialects=("rabbitmq-4.0", "rabbitmq-4.3"),
-        by_chance=True,
-        spoils=SERVICE,
-        kinds=("basic.consume",),
         arms=_reuses_tag_beside_active,
     ),
-    Window(
+    _by_chance(
         name="reused-tag-keeps-room",
         requirement="CONSUME-016",
         statement="A quorum queue's consumer with the tag of a cancelled one that holds more than the limit of the new"
@@ -139,13 +130,10 @@ REUSED_TAGS: tuple[Window, ...] = (
         source="v3.10.9 rabbit_fifo:merge_consumer (the credit is 0, not less) and increase_credit, which knows no most"
         " until 4.0",
         dialects=("rabbitmq-3",),
-        by_chance=True,
-        spoils=SERVICE,
-        kinds=("basic.consume",),
         arms=_reuses_tag_at_quorum_queue,
         explains=lambda broker, it: it.requirement.startswith("QOS") and it.shape is Shape.UNEXPECTED,
     ),
-    Window(
+    _consuming(
         name="reused-tag-breaks-at-delivery",
         requirement="CONSUME-016",
         statement="A delivery to a quorum consumer with the tag of a cancelled one, of which something is still"
@@ -154,30 +142,25 @@ REUSED_TAGS: tuple[Window, ...] = (
         " rabbit_channel:handle_deliver0, function_clause; v3.10.9 checkout is told where the consumer's numbers begin",
         dialects=("rabbitmq-3",),
         spoils=CRASH,
-        kinds=("basic.consume",),
         arms=_reuses_tag_at_quorum_queue,
         explains=lambda broker, it: it.part not in SERVICE,
     ),
-    Window(
+    _by_chance(
         name="reused-tag-inherits-deliveries",
         requirement="CONSUME-016",
         strength=Strength.CONVENTIONAL,
         statement="A quorum queue takes a consumer with the tag of a cancelled one for that one: what is still"
         " unacknowledged of the old one counts against the limit of the new one.",
         source="rabbit_fifo:merge_consumer, consumers are known by tag and channel as long as they hold messages",
-        by_chance=True,
-        spoils=SERVICE,
-        kinds=("basic.consume",),
         arms=_reuses_tag_at_quorum_queue,
     ),
-    Window(
+    _consuming(
         name="reply-consumer-tag-taken-twice",
         requirement="REPLY-005",
         statement="The tag of a consumer of direct replies can be used again on its channel: it is not among the"
         " channel's consumers, where basic.consume looks for it.",
         source="rabbit_channel:handle_method basic.consume, consumer_mapping does not hold the reply consumer",
         spoils=CRASH,
-        kinds=("basic.consume",),
         arms=_uses_tag_of_reply_consumer,
         shows_at_once=True,
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, settled
@@ -11,8 +13,6 @@ from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import versions
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.extensions.stream_settlement import is_of_stream
-
-_MENDED = (versions("3.10.0", "3.12.14"),)
 
 
 def _gives_back(broker: Broker, method: Method) -> Scope | None:
@@ -27,6 +27,11 @@ def _is_rest_of_chunk(broker: Broker, difference: Difference) -> bool:
     return mismatch.about.has_begun
 
 
+_giving_back = partial(
+    Window, dialects=("rabbitmq-3",), versions=(versions("3.10.0", "3.12.14"),), spoils=CRASH, arms=_gives_back,
+    is_brief=True, shows_at_once=True,
+)  # fmt: skip
+
 STREAMS: tuple[Window, ...] = (
     Window(
         name="stream-serves-chunks",
@@ -39,33 +44,21 @@ STREAMS: tuple[Window, ...] = (
         spoils=frozenset({Part.DELIVERY}),
         explains=_is_rest_of_chunk,
     ),
-    Window(
+    _giving_back(
         name="stream-refuses-rejection",
         requirement="ACK-021",
         strength=Strength.CONVENTIONAL,
         statement="basic.nack and basic.reject of a delivery from a stream, also in a transaction, close the connection"
         " with 540.",
         source="v3.12.14 rabbit_stream_queue:settle; mended in 3.13.0",
-        dialects=("rabbitmq-3",),
-        versions=_MENDED,
-        spoils=CRASH,
         kinds=(*REFUSALS, "tx.commit"),
-        arms=_gives_back,
-        is_brief=True,
-        shows_at_once=True,
     ),
-    Window(
+    _giving_back(
         name="recover-breaks-on-stream",
         requirement="STREAM-007",
         statement="basic.recover and basic.recover-async on a channel that holds a delivery from a stream crash it; the"
         " connection closes with 541.",
         source="v3.12.14 rabbit_channel:handle_method basic.recover_async, rabbit_stream_queue:settle; up to 3.12",
-        dialects=("rabbitmq-3",),
-        versions=_MENDED,
-        spoils=CRASH,
         kinds=RECOVERIES,
-        arms=_gives_back,
-        is_brief=True,
-        shows_at_once=True,
     ),
 )

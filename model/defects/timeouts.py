@@ -7,6 +7,7 @@ timeout; consumer_mapping of rabbit_channel), and may serve it again, or take it
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState, TimedOut, Unacknowledged
@@ -15,7 +16,7 @@ from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.defects.situations import SETTLING, named_consumer
 from amqpspec.model.judging.known_defect import OutputDefect
-from amqpspec.model.judging.windows import SERVICE, Difference, Part, Scope, Window, of_channel, of_queues
+from amqpspec.model.judging.windows import SERVICE, Difference, Part, Scope, Window, of_any, of_channel, of_queues
 from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Shape
@@ -26,9 +27,11 @@ from amqpspec.model.rules.extensions.timed_out_consumer_still_known import recov
 from amqpspec.model.rules.extensions.timeout_cancels_consumer import close_text
 from amqpspec.model.rules.extensions.timeout_schedule import doubted_delivery
 
-_DIALECTS = ("rabbitmq-4.3",)
+_of_quorum_queues = partial(Window, dialects=("rabbitmq-4.3",))
 #: What the release notes of 4.3.7 say was mended: a consumer stayed, of which the client was told that it is cancelled.
-_MENDED = (versions("4.3.0", "4.3.6"),)
+_mended = partial(_of_quorum_queues, versions=(versions("4.3.0", "4.3.6"),))
+#: It is served again, when what has timed out is settled.
+_resuming = partial(_mended, by_chance=True, kinds=SETTLING)
 _EVENTS = (DeliveryTimeout,)
 
 
@@ -37,15 +40,14 @@ def _recovers(outcome: Outcome) -> Callable[[Broker, Method], Scope | None]:
 
     def arms(broker: Broker, method: Method) -> Scope | None:
         consumers = [consumer for consumer, by in recovering(broker, method) if by is outcome]
-        queues = [consumer.queue for consumer in consumers]
-        return of_queues(broker, queues, *(each.channel for each in consumers)) if queues else None
+        return of_any(broker, (each.queue for each in consumers), *(each.channel for each in consumers))
 
     return arms
 
 
 def _recovers_beside_active(broker: Broker, method: Method) -> Scope | None:
-    queues = [consumer.queue for consumer, _ in recovering(broker, method) if consumer.queue.single_active_consumer]
-    return of_queues(broker, queues) if queues else None
+    queues = (consumer.queue for consumer, _ in recovering(broker, method))
+    return of_any(broker, (queue for queue in queues if queue.single_active_consumer))
 
 
 def _times_out(broker: Broker, event: DeliveryTimeout) -> Scope | None:
@@ -72,8 +74,8 @@ def _settles_late_beside(broker: Broker, method: Method) -> Scope | None:
     held: list[Unacknowledged | TimedOut] = [*channel.unacknowledged.values(), *channel.timed_out.values()]
     known = {*channel.consumers.values(), *(each.consumer for each in held if each.consumer is not None)}
     tags = [consumer.tag for consumer in known]
-    queues = [each.queue for each in late if each.consumer is not None and tags.count(each.consumer.tag) > 1]
-    return of_queues(broker, queues, channel.key) if queues else None
+    doubled = (each for each in late if each.consumer is not None and tags.count(each.consumer.tag) > 1)
+    return of_any(broker, (each.queue for each in doubled), channel.key)
 
 
 def _may_be_forgotten(broker: Broker, difference: Difference) -> bool:
@@ -114,45 +116,34 @@ def _names_no_value(broker: Broker, method: Method, mismatch: Mismatch) -> bool:
     return method.name == "channel.close" and method.arguments.get("reply_text") == text
 
 
-TIMEOUT_TEXTS: tuple[OutputDefect, ...] = (
-    OutputDefect(
-        name="timeout-text-without-value",
-        requirement="TIMEOUT-009",
-        strength=Strength.CONVENTIONAL,
-        statement="The text of the close names -1 ms, and not the time that was up.",
-        source="rabbit_channel:handle_queue_actions released, handle_consumer_timed_out(-1, ...)",
-        dialects=_DIALECTS,
-        explains=_names_no_value,
-    ),
+TIMEOUT_TEXT = OutputDefect(
+    name="timeout-text-without-value",
+    requirement="TIMEOUT-009",
+    strength=Strength.CONVENTIONAL,
+    statement="The text of the close names -1 ms, and not the time that was up.",
+    source="rabbit_channel:handle_queue_actions released, handle_consumer_timed_out(-1, ...)",
+    dialects=("rabbitmq-4.3",),
+    explains=_names_no_value,
 )
+
 TIMEOUTS: tuple[Window, ...] = (
-    Window(
+    _resuming(
         name="two-active-consumers-after-timeout",
         requirement="SAC-001",
         statement="A single active consumer that timed out while it held another message, which has not, and whose"
         " client then settles what timed out, is served beside the one that has followed it.",
         source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} leaves it among the consumers while it holds"
         " something, and activates the next one; complete_and_checkout, maybe_untimeout have it be up again there",
-        dialects=_DIALECTS,
-        versions=_MENDED,
-        by_chance=True,
-        spoils=SERVICE,
-        kinds=SETTLING,
         arms=_recovers_beside_active,
     ),
     *(
-        Window(
+        _resuming(
             name=name,
             requirement=requirement,
             statement="A consumer of which the client was told by basic.cancel that it is gone is handed messages"
             f" again, under its tag, when the client has {how} all that timed out.",
             source="rabbit_fifo:complete_and_checkout, maybe_untimeout; rabbit_channel:handle_queue_actions released,"
             " which leaves the consumer at its queue",
-            dialects=_DIALECTS,
-            versions=_MENDED,
-            by_chance=True,
-            spoils=SERVICE,
-            kinds=SETTLING,
             arms=_recovers(outcome),
             explains=lambda broker, it: it.shape is not Shape.MISSING,
         )
@@ -162,79 +153,66 @@ TIMEOUTS: tuple[Window, ...] = (
             ("late-requeue-resumes-consumer", "TIMEOUT-018", "given back", Outcome.REQUEUED),
         )
     ),
-    Window(
+    _resuming(
         name="late-requeue-resumes-consumer-later",
         requirement="TIMEOUT-018",
         statement="A consumer of which the client was told by basic.cancel that it is gone, and whose client has given"
         " back all that timed out, is handed messages again when it settles something else that it still holds.",
         source="rabbit_fifo:return, return_multiple pass over messages that are not checked out, and do not put the"
         " consumer among those to be served again (as complete does)",
-        dialects=_DIALECTS,
-        versions=_MENDED,
-        by_chance=True,
-        spoils=SERVICE,
-        kinds=SETTLING,
         arms=_recovers(Outcome.REQUEUED),
     ),
-    Window(
+    _of_quorum_queues(
         name="next-deadline-forgotten",
         requirement="TIMEOUT-021",
         statement="When a deadline is over, whether its delivery was settled or not, the next one of the queue may be"
         " forgotten: nothing happens when it has passed, until something else happens to the queue.",
         source="rabbit_fifo:handle_aux eval: no timer is set if the last one was for this very millisecond"
         " (LastConTimeout0 < Ts), and the next deadline is not earlier",
-        dialects=_DIALECTS,
         by_chance=True,
         spoils=SERVICE | {Part.CANCEL, Part.CHANNEL_CLOSE},
         explains=_may_be_forgotten,
     ),
-    Window(
+    _mended(
         name="timeout-told-again",
         requirement="TIMEOUT-008",
         statement="A client that was told that its consumer is cancelled is told so once more when another delivery of"
         " the consumer times out, and when its queue is deleted.",
         source="rabbit_channel:handle_queue_actions released, handle_eol: the tag is still in consumer_mapping",
-        dialects=_DIALECTS,
-        versions=_MENDED,
         spoils=frozenset({Part.CANCEL}),
         kinds=_EVENTS,
         arms=_times_out,
         explains=_is_told_again,
     ),
-    Window(
+    _of_quorum_queues(
         name="late-settlement-settles-for-next-consumer",
         requirement="TIMEOUT-019",
         statement="When a consumer has timed out and was cancelled, and another one was made with its tag, to settle a"
         " delivery of the first settles the delivery of the second that has the same number: the message is lost.",
         source="rabbit_channel settles by queue name, consumer tag and number; rabbit_fifo_client:settle looks up the"
         " consumer's key by the tag; rabbit_fifo counts anew for each consumer (next_msg_id)",
-        dialects=_DIALECTS,
         by_chance=True,
-        spoils=SERVICE,
         kinds=SETTLING,
         arms=_settles_late_beside,
     ),
-    Window(
+    _of_quorum_queues(
         name="timeout-after-cancel-closes-channel",
         requirement="TIMEOUT-011",
         statement="When the client has cancelled its consumer, or the broker has forgotten one whose time was up, and"
         " the client holds a delivery of it until its time is up, its channel is closed, with the capability"
         " consumer_cancel_notify as without.",
         source="rabbit_channel:handle_queue_actions released, where the tag is none of consumer_mapping",
-        dialects=_DIALECTS,
         spoils=frozenset({Part.CHANNEL_CLOSE}),
         kinds=_EVENTS,
         arms=_times_out_of_cancelled,
     ),
-    Window(
+    _mended(
         name="timed-out-tag-stays-in-use",
         requirement="TIMEOUT-030",
         strength=Strength.CONVENTIONAL,
         statement="The tag of a consumer whose client was told by basic.cancel that it has timed out is still in use:"
         " to consume with it again closes the connection (530).",
         source="rabbit_channel:handle_queue_actions released, which leaves consumer_mapping as it is",
-        dialects=_DIALECTS,
-        versions=_MENDED,
         spoils=frozenset({Part.CONNECTION_CLOSE}),
         kinds=("basic.consume",),
         arms=_uses_tag_of_timed_out,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.overflow import Overflow, has_length_limit, overflow
-from amqpspec.model.judging.windows import SERVICE, Part, Scope, Window, of_queues
+from amqpspec.model.judging.windows import SERVICE, Part, Scope, Window, of_any, of_queues
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method
 
@@ -14,8 +14,8 @@ def _commits_beside_refusing_quorum_queue(broker: Broker, method: Method) -> Sco
     if channel is None or channel.transaction is None or not channel.transaction.publications:
         return None
     quorum = [queue for queue in broker.queues.values() if queue.type is QueueType.QUORUM]
-    refusing = [each for each in quorum if has_length_limit(broker, each) and overflow(each) is Overflow.REJECT]
-    return of_queues(broker, refusing, channel.key) if refusing else None
+    refusing = (each for each in quorum if has_length_limit(broker, each) and overflow(each) is Overflow.REJECT)
+    return of_any(broker, refusing, channel.key)
 
 
 def _replies(broker: Broker, method: Method) -> Scope | None:

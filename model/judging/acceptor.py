@@ -278,8 +278,11 @@ class Acceptor:
         self._refuted |= self._windows.would_have_shown(armed - self._armed_before)
         self._armed_before |= armed
         self._windows.lately.clear()
+        is_certain = all(explanation.is_unusual for explanation in self.explanations)
         for explanation in self.explanations:
             explanation.armed = self._windows.left_at_rest(explanation.armed)
+            # that is what the broker did: what it does from now on is as usual as ever
+            explanation.is_unusual &= not is_certain
 
     def overdue(self, prove: bool = True, asked: Container[str] | None = None) -> None:
         """The time is up for whatever is owed. `prove`: also for what only numbers can show, of the queues that were

@@ -84,7 +84,7 @@ class AcceptorQuestions:
         return Method(*channel, "basic.qos", {"prefetch_count": known.prefetch, "global_": is_global}, sent=True)
 
     def unprocessed(self) -> list[ChannelKey]:
-        return unprocessed(self._acceptor.explanations)
+        return unprocessed(self._acceptor.explanations) or self._perhaps_ended
 
     def served_elsewhere(self) -> list[ChannelKey]:
         usual = self._usual
@@ -210,6 +210,17 @@ class AcceptorQuestions:
     @property
     def _brokers(self) -> list[Broker]:
         return [explanation.broker for explanation in self._acceptor.explanations]
+
+    @property
+    def _perhaps_ended(self) -> list[ChannelKey]:
+        """Open by one explanation and not by another: nothing has been answered to what ends them or does not, and
+        what is asked on other channels may overtake it.
+        """
+        brokers = self._brokers
+        if len(brokers) == 1:
+            return []
+        channels = dict.fromkeys(channel for broker in brokers for channel in broker.channels)
+        return [each for each in channels if len({_is_open(broker, each) for broker in brokers}) > 1]
 
     def _may_fill(self, queue: str) -> bool:
         """May there be a message in it all the same? Not all is known while messages expire."""

@@ -16,7 +16,7 @@ from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.ruling import Outcome
 from amqpspec.model.broker.time_to_live import ARGUMENT
-from amqpspec.model.judging.windows import SERVICE, Part, Race, Scope, of_queues
+from amqpspec.model.judging.windows import SERVICE, Part, Race, Scope, of_any
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Method, TraceEvent
 from amqpspec.model.rules.basic.settlement import tags_meant
@@ -26,7 +26,7 @@ from amqpspec.model.rules.extensions.dead_letter import letters_go_to, sender
 def _returns_race_limit(broker: Broker, event: TraceEvent | Teardown) -> Scope | None:
     queues = [queue for queue in broker.queues.values() if has_length_limit(broker, queue)]
     racing = [queue for queue in queues if _is_raced(queue, list(_ended_with(broker, event)))]
-    return of_queues(broker, racing) if racing else None
+    return of_any(broker, racing)
 
 
 def _ended_with(broker: Broker, event: TraceEvent | Teardown) -> Iterator[Channel]:
@@ -51,7 +51,7 @@ def _overtakes_publishes(broker: Broker, method: Method) -> Scope | None:
         for queue in held.values()
         if queue.type is QueueType.CLASSIC and queue.next_position > queue.at_rest and has_length_limit(broker, queue)
     ]
-    return of_queues(broker, raced) if raced else None
+    return of_any(broker, raced)
 
 
 def _letters_race_limit(broker: Broker, method: Method) -> Scope | None:
@@ -63,7 +63,7 @@ def _letters_race_limit(broker: Broker, method: Method) -> Scope | None:
                 under_way = {each.via for each in queue.unproven if each.deaths}
                 senders.setdefault(queue, under_way).add(sender(entry.queue))
     raced = [queue for queue, found in senders.items() if len(found) > 1]
-    return of_queues(broker, raced) if raced else None
+    return of_any(broker, raced)
 
 
 def _discarded(broker: Broker, method: Method) -> list[Unacknowledged]:
@@ -94,7 +94,7 @@ def _returns_by_consumers(broker: Broker, method: Method) -> Scope | None:
         for queue, found in holders.items()
         if len(found) > 1 and queue.type is QueueType.CLASSIC and queue.consumers and has_length_limit(broker, queue)
     ]
-    return of_queues(broker, raced) if raced else None
+    return of_any(broker, raced)
 
 
 def _expires_before_returns(broker: Broker, method: Method) -> Scope | None:
@@ -110,7 +110,7 @@ def _expires_before_returns(broker: Broker, method: Method) -> Scope | None:
         if queue in held
         and (publication.pattern.content.properties.get("expiration") == "0" or queue.in_force.get(ARGUMENT) == 0)
     ]
-    return of_queues(broker, raced) if raced else None
+    return of_any(broker, raced)
 
 
 def _before_name_is_free(broker: Broker, method: Method) -> Scope | None:
@@ -171,7 +171,6 @@ RACES: tuple[Race, ...] = (
         # back when it has ended (TX-008); seen of 4.0 and 4.3
         statement="what a refused commit has published without any time to live is gone before what the channel held is"
         " back, or stays behind it: that is open",
-        spoils=SERVICE,
         kinds=("tx.commit",),
         arms=_expires_before_returns,
     ),

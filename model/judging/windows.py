@@ -88,6 +88,12 @@ def of_queues(broker: Broker, queues: Iterable[Queue], *channels: ChannelKey) ->
     return Scope(frozenset(queue.name for queue in found), frozenset(channels))
 
 
+def of_any(broker: Broker, queues: Iterable[Queue], *channels: ChannelKey) -> Scope | None:
+    """The same, if there are any such queues."""
+    found = list(queues)
+    return of_queues(broker, found, *channels) if found else None
+
+
 def of_channel(event: TraceEvent) -> Scope:
     """The channel of the input."""
     return Scope(channels=frozenset({(event.connection, event.channel)}))
@@ -142,7 +148,7 @@ class Reach:
     #: what it is, in a sentence
     statement: str
     #: what may be otherwise
-    spoils: frozenset[Part]
+    spoils: frozenset[Part] = SERVICE
     #: the kinds of inputs by which it comes in
     kinds: tuple[Kind, ...] = ()
     #: does it, by this input, in this state, before it is processed, and where? None: it does not. It is asked about no

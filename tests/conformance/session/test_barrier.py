@@ -213,3 +213,11 @@ def test_the_order_of_the_questions(trace: TraceWriter) -> None:
 def test_a_channel_that_may_be_open_is_asked_itself(trace: TraceWriter) -> None:
     judge = barrier(trace, "a.1 basic.cancel-ok t", open=(SERVICE,), perhaps_open=(A1,))
     assert judge.sent == ["a.1 basic.qos"], "the answer of another channel says nothing of what this one refuses"
+
+
+def test_whether_a_channel_has_ended_is_known_before_another_is_asked(trace: TraceWriter) -> None:
+    """What is asked on another channel may overtake the error, by which a queue is deleted or not."""
+    judge = barrier(
+        trace, "a.1 basic.cancel-ok t", open=(SERVICE,), perhaps_open=(A1,), unprocessed=[A1], unproven_elsewhere=("q",)
+    )
+    assert judge.sent == ["a.1 basic.qos", "a.2000 queue.declare q"]

@@ -55,3 +55,18 @@ def test_counts_are_those_by_which_the_broker_does_what_brokers_do() -> None:
     assert len(talk.acceptor.explanations) > 1
     assert talk.acceptor.explanations[0].is_unusual
     assert AcceptorQuestions(talk.acceptor).is_as_counted("q")
+
+
+def test_what_may_have_ended_a_channel_is_not_known_to_be_processed() -> None:
+    """A cancel-ok that nobody asked for breaks the connection, which deletes q, or not. Whatever another channel says of
+    q may come from before that.
+    """
+    talk = Conversation("rabbitmq-3").send("a.1 queue.declare q durable auto-delete")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    questions = AcceptorQuestions(talk.acceptor)
+    assert questions.unprocessed() == []
+    talk.send("a.1 basic.cancel-ok t")
+    assert questions.unprocessed() == [("a", 1)]
+    talk.send("a.1 basic.qos 0").see("a.1", "basic.qos-ok")
+    assert questions.unprocessed() == []

@@ -30,6 +30,28 @@ def test_a_rare_way_that_is_right_does_not_hide_a_usual_one_that_is_known_to_tel
     assert talk.acceptor.failures == []
 
 
+@pytest.mark.known_defects
+def test_a_rare_way_that_was_taken_long_ago_does_not_make_all_that_comes_later_rare() -> None:
+    """A cancel that crosses channel.close need not be answered. What the channel does then is as usual as ever: a
+    cancel-ok that answers nothing ends the consumer, so that it hears nothing of the deletion.
+    """
+    talk = Conversation().send("a.1 queue.declare q durable x-queue-type=quorum")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.send("b.1 basic.consume q tag=s").see("b.1", "basic.consume-ok", consumer_tag="s").rest()
+    talk.send("b.1 basic.cancel s &", "b.1 channel.close").see("b.1", "channel.close-ok").rest()
+    talk.send("a.1 basic.consume q tag=t").see("a.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("a.2 basic.publish q body=m1").deliver("a.1", 1, "m1").rest()
+    talk.send("a.1 basic.cancel-ok t", "a.2 queue.declare q passive")
+    told = {"queue": "q", "message_count": 0, "consumer_count": 1}
+    talk.see("a.2", "queue.declare-ok", **told)
+    talk.acceptor.overdue()  # it may have been too early to count one less; it is no more
+    talk.rest().send("a.2 queue.declare q passive").see("a.2", "queue.declare-ok", **told).rest()
+    talk.send("a.2 queue.delete q").see("a.2", "queue.delete-ok", message_count=0)
+    talk.acceptor.overdue()
+    talk.rest()
+    assert talk.acceptor.failures == []
+
+
 def test_a_way_that_the_text_leaves_open_does_not_hide_a_habit_of_counting() -> None:
     """A refused recover-async gives m1 back: so says a number that takes in what is acknowledged in a transaction. That
     the connection is not closed tells that the number was wrong.
