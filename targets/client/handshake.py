@@ -12,6 +12,7 @@ from amqpspec.model.protocol.credentials import AMQPLAIN, ANONYMOUS, PLAIN, Cred
 from amqpspec.model.protocol.methods import MASK, Table, TraceEvent, event_of
 from amqpspec.targets.address import Address
 from amqpspec.targets.codec.methods_codec import DEFAULT_FRAME_MAX
+from amqpspec.targets.codec.tune import Tune
 from amqpspec.targets.errors import (
     AccessRefused,
     NotYetOpen,
@@ -42,15 +43,6 @@ _HIDDEN = "(hidden)"
 _NO_SECRET = "guest"
 _LONGEST_TEXT = 300
 _CONNECTION_FORCED = 320
-
-
-@dataclass(frozen=True, slots=True)
-class Tune:
-    """Limits of connection.tune-ok: channels, octets per frame, seconds (0: none, none, no heartbeats)."""
-
-    channel_max: int
-    frame_max: int
-    heartbeat: int
 
 
 @dataclass(frozen=True, slots=True)
