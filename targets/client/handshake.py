@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from amqpspec.model.protocol.credentials import AMQPLAIN, ANONYMOUS, PLAIN, Credentials, credentials_of, plain_response
@@ -128,7 +128,7 @@ def shake_hands(link: Link, address: Address, wishes: Wishes) -> Session:
         else wishes.frame_max,
         heartbeat=wishes.heartbeat,
     )
-    hand.send("connection.tune-ok", **asdict(tune))
+    hand.send("connection.tune-ok", **tune._asdict())
     hand.send("connection.open", virtual_host=address.vhost)
     hand.expect("connection.open-ok", _open_refused)
     return Session(start.arguments["server_properties"], tune)

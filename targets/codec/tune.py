@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Tune:
+class Tune(NamedTuple):
     """Limits of connection.tune-ok: channels, octets per frame, seconds (0: none, none, no heartbeats)."""
 
     channel_max: int

@@ -50,7 +50,9 @@ _LONGEST_WAIT = 3600.0
 
 
 class Loop:
-    """Serves what connects to `listener` until `stop`, by the stream over each socket. `failures`: defects of the broker itself that were met."""
+    """Serves what connects to `listener` until `stop`, by the stream over each socket. `failures`: defects of the
+    broker itself that were met.
+    """
 
     def __init__(
         self,
