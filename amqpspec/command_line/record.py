@@ -15,7 +15,7 @@ from amqpspec.conformance.recording.forwarder import Place, forward
 from amqpspec.conformance.recording.recorder import NAME, RecorderOptions
 from amqpspec.reports.text import plural
 from amqpspec.targets.address import Address, AddressError, parse_address
-from amqpspec.targets.client.stream import trusting_context
+from amqpspec.targets.client.connecting import trusting_context
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:

@@ -5,14 +5,13 @@ What it looks at and changes belongs to the broker's thread, so everything is do
 
 from __future__ import annotations
 
-import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
 
 from amqpspec.model.broker.queues import Queue
@@ -27,7 +26,6 @@ from amqpspec.targets.embedded.handshake import rabbitmq_properties
 from amqpspec.targets.embedded.loop import Loop
 from amqpspec.targets.embedded.mishaps import MISHAPS
 from amqpspec.targets.embedded.served_broker import ServedBroker
-from amqpspec.testing.tls import Certificate
 from amqpspec.testing.views import (
     ConnectionInfo,
     MessageInfo,
@@ -39,6 +37,11 @@ from amqpspec.testing.views import (
     publications,
     queue_infos,
 )
+
+if TYPE_CHECKING:
+    import ssl
+
+    from amqpspec.testing.tls import Certificate
 
 Result = TypeVar("Result")
 _DEFAULT_VHOST = "/"
@@ -85,8 +88,8 @@ class EmbeddedBroker:
     ) -> None:
         self.dialect = as_dialect(DEFAULT_DIALECT if dialect is None else dialect)
         self._clock, self._clients_clock = SteppedClock(), SteppedClock()
-        self._certificate = Certificate() if tls is True else None
-        context = self._certificate.context if self._certificate else tls if isinstance(tls, ssl.SSLContext) else None
+        self._certificate: Certificate | None = None
+        context = None if tls is False else self._context(tls)
         self._served = Served(
             self.dialect, host, port, None, user, password, vhost, context, self._clock,
             clients_clock=self._clients_clock, properties=rabbitmq_properties(self.dialect),
@@ -95,6 +98,18 @@ class EmbeddedBroker:
         self._note_publications()
         self._passwords = {user: password}
         self._is_running = False
+
+    def _context(self, tls: bool | ssl.SSLContext) -> ssl.SSLContext:
+        import ssl  # this and the next load much that a broker without TLS does not need
+
+        from amqpspec.testing.tls import Certificate
+
+        if tls is True:
+            self._certificate = Certificate()
+            return self._certificate.context
+        if not isinstance(tls, ssl.SSLContext):
+            raise TypeError(f"tls: True, False or an ssl.SSLContext is wanted, not {type(tls).__name__}")
+        return tls
 
     # ------------------------------------------------------------------------------------------ its life
 

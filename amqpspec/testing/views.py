@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.connections import ConnectionState
@@ -17,8 +16,7 @@ from amqpspec.targets.embedded.served_broker import ServedBroker
 TitleOf = Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class QueueInfo:
+class QueueInfo(NamedTuple):
     """A queue. `ready` and `unacknowledged` count messages; `consumers` has their tags."""
 
     name: str
@@ -33,8 +31,7 @@ class QueueInfo:
     consumers: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionInfo:
+class ConnectionInfo(NamedTuple):
     """A client's connection. `name` is what the client calls it, or "". `blocked`: it has published during an alarm,
     and is not read until that is over. `channels` counts the open ones.
     """
@@ -46,8 +43,7 @@ class ConnectionInfo:
     blocked: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """Who was delivered a message, and has not settled it. `connection` is what the client calls it, or "".
 
     `consumer_tag` is "" where basic.get took it.
@@ -59,8 +55,7 @@ class Holder:
     delivery_tag: int
 
 
-@dataclass(frozen=True, slots=True)
-class MessageInfo:
+class MessageInfo(NamedTuple):
     """A message in a queue. `holder` is None while it is ready. `properties` are those that are set, by name."""
 
     body: bytes
@@ -75,8 +70,7 @@ class MessageInfo:
         return _headers(self.properties)
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(NamedTuple):
     """A message as it was published, and the `queues` that it was routed to."""
 
     body: bytes

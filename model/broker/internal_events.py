@@ -22,9 +22,10 @@ from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
 Lane = tuple[str | tuple[str, str], int]
 
 
-@dataclass(frozen=True, slots=True)
 class InternalEvent:
     """Something that a broker does by itself."""
+
+    __slots__ = ()
 
     @property
     def lane(self) -> Lane:
@@ -50,9 +51,10 @@ def lane_of(event: Input) -> Lane:
 # -------------------------------------------------------------------------------- what may come about, and need not
 
 
-@dataclass(frozen=True, slots=True)
 class PossibleEvent(InternalEvent):
     """It may come about, or not any more. Unlike an input it may stay open when the broker is at rest."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

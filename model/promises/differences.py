@@ -11,8 +11,8 @@ NAME" is rabbitmq-website's `docs/NAME.md`, with a version its `versioned_docs`;
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class DifferenceClass(StrEnum):
@@ -26,8 +26,7 @@ class DifferenceClass(StrEnum):
     FREE = "allowed both ways"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """The class of one difference, and who says so."""
 
     kind: DifferenceClass

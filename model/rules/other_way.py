@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from amqpspec.model.broker.broker import Broker, Rule
 from amqpspec.model.broker.channels import Channel
@@ -16,8 +16,7 @@ Applies = Callable[[Broker, Channel, Method], bool]
 Way = Callable[[Broker, Channel, Method, Rule], None]
 
 
-@dataclass(frozen=True, slots=True)
-class OtherWay:
+class OtherWay(NamedTuple):
     """A value of a choice, and what is done with the methods that come under it."""
 
     choice: str

@@ -7,11 +7,11 @@ permits is sent, so that in lockstep the broker is quiet when its last reply arr
 from __future__ import annotations
 
 import socket
-import ssl
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, as_dialect
@@ -22,6 +22,7 @@ from amqpspec.targets.brokers.embedded_operator import EmbeddedOperator
 from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.single_node import BROKER_FAULTS, SingleNode
+from amqpspec.targets.client.stream import Stream
 from amqpspec.targets.clock import COMMON, Clock, FastForwardClock
 from amqpspec.targets.embedded.handshake import Access
 from amqpspec.targets.embedded.hooks import Fault
@@ -29,6 +30,9 @@ from amqpspec.targets.embedded.hosts_responder import HostsResponder
 from amqpspec.targets.embedded.loop import Loop
 from amqpspec.targets.embedded.mishaps import Mishaps
 from amqpspec.targets.errors import TargetError, TargetUnreachable
+
+if TYPE_CHECKING:
+    import ssl
 
 
 class EmbeddedBrokerFailure(TargetError):
@@ -187,11 +191,18 @@ class EmbeddedBroker:
         access = self._access
         self._address = Address(host, bound_port, access.user, access.password, access.vhost, self._tls is not None)
         self._loop = Loop(
-            listener, self._tls, self._responder, self.dialect, access, self._clients_clock, self._mishaps,
+            listener, self._stream_over(), self._responder, self.dialect, access, self._clients_clock, self._mishaps,
             self._properties,
         )  # fmt: skip
         self._loop.failures = self._failures
         return self._loop
+
+    def _stream_over(self) -> Callable[[socket.socket], Stream]:
+        if self._tls is None:
+            return Stream
+        from amqpspec.targets.client.secure_stream import serving  # loads much that a broker without TLS does not need
+
+        return partial(serving, self._tls)
 
     def _look_at_clock(self) -> None:
         """Do what is due by a clock that was put forward. A broker that is down does nothing."""

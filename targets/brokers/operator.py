@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from amqpspec.model.broker.administration import definition_of
 from amqpspec.model.protocol.methods import OPERATOR, OperatorAction, Table
 from amqpspec.targets.errors import OperatorError
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(NamedTuple):
     """The client's end of a connection, as the broker may know it: by the port that it comes from, if nobody stands
     between them who forwards it, and by what the client calls the connection in `connection_name`.
     """

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from amqpspec.targets.address import Address, AddressError
-from amqpspec.targets.client.stream import trusting_context
+from amqpspec.targets.client.connecting import trusting_context
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.codec.framing import PROTOCOL_HEADER
 from amqpspec.targets.errors import NotYetOpen, TargetError

@@ -24,10 +24,10 @@ from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from amqpspec.targets.brokers.single_node import BROKER_FAULTS
-from amqpspec.targets.client.handshake import Tune
-from amqpspec.targets.client.stream import trusting_context
+from amqpspec.targets.client.connecting import trusting_context
 from amqpspec.targets.client.wire import WireClient
 from amqpspec.targets.clock import COMMON, Clock
+from amqpspec.targets.codec.tune import Tune
 from amqpspec.targets.errors import TargetError
 
 ENTRY_POINT_GROUP = "amqpspec.targets"

@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import Callable
 
 from amqpspec.model.protocol.methods import TraceEvent, event_of
-from amqpspec.targets.client.handshake import Session, Tune
+from amqpspec.targets.client.handshake import Session
 from amqpspec.targets.client.stream import Stream
 from amqpspec.targets.codec.methods_codec import Decoder, FrameSyntaxError, ProtocolHeader
+from amqpspec.targets.codec.tune import Tune
 
 #: Octets that are read ahead of the caller while a write is stuck or the broker hangs up.
 READ_AHEAD = 16 * 1024 * 1024

@@ -8,8 +8,9 @@ from collections import deque
 
 from amqpspec.model.protocol.methods import NO_HEARTBEAT, Table, TraceEvent
 from amqpspec.targets.client.connection import READ_AHEAD, Connection
-from amqpspec.targets.client.handshake import Session, Tune
+from amqpspec.targets.client.handshake import Session
 from amqpspec.targets.codec.methods_codec import HEARTBEAT_OCTETS
+from amqpspec.targets.codec.tune import Tune
 
 #: Octets beyond which nothing more is held back.
 MOST_HELD = 65_536

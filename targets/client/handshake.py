@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from amqpspec.model.protocol.credentials import AMQPLAIN, ANONYMOUS, PLAIN, Credentials, credentials_of, plain_response
 from amqpspec.model.protocol.methods import MASK, Table, TraceEvent, event_of
 from amqpspec.targets.address import Address
 from amqpspec.targets.codec.methods_codec import DEFAULT_FRAME_MAX
+from amqpspec.targets.codec.tune import Tune
 from amqpspec.targets.errors import (
     AccessRefused,
     NotYetOpen,
@@ -42,15 +43,6 @@ _HIDDEN = "(hidden)"
 _NO_SECRET = "guest"
 _LONGEST_TEXT = 300
 _CONNECTION_FORCED = 320
-
-
-@dataclass(frozen=True, slots=True)
-class Tune:
-    """Limits of connection.tune-ok: channels, octets per frame, seconds (0: none, none, no heartbeats)."""
-
-    channel_max: int
-    frame_max: int
-    heartbeat: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +128,7 @@ def shake_hands(link: Link, address: Address, wishes: Wishes) -> Session:
         else wishes.frame_max,
         heartbeat=wishes.heartbeat,
     )
-    hand.send("connection.tune-ok", **asdict(tune))
+    hand.send("connection.tune-ok", **tune._asdict())
     hand.send("connection.open", virtual_host=address.vhost)
     hand.expect("connection.open-ok", _open_refused)
     return Session(start.arguments["server_properties"], tune)

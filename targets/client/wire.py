@@ -17,15 +17,16 @@ from typing import Self
 
 from amqpspec.model.protocol.methods import SocketEvent, Table, TraceEvent
 from amqpspec.targets.address import Address
+from amqpspec.targets.client.connecting import connect
 from amqpspec.targets.client.connection import Connection
 from amqpspec.targets.client.connections import Connections
-from amqpspec.targets.client.handshake import Tune, Wishes, recordable, shake_hands
+from amqpspec.targets.client.handshake import Wishes, recordable, shake_hands
 from amqpspec.targets.client.handshake_link import HandshakeLink
-from amqpspec.targets.client.stream import connect
 from amqpspec.targets.client.waiting import awaited
 from amqpspec.targets.clock import COMMON, Clock
 from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, encode
 from amqpspec.targets.codec.single_frames import as_understood
+from amqpspec.targets.codec.tune import Tune
 
 
 class WireClient:

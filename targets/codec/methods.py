@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pamqp import commands
 
@@ -42,8 +42,7 @@ _SPECIFIED_NAMES = {"exchange_type": "type", "message_type": "type"}
 _RESERVED = frozenset({"ticket", "out_of_band", "insist", "capabilities", "known_hosts", "channel_id", "cluster_id"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(NamedTuple):
     """A field, or a run of at most eight bits that share an octet (`bits`)."""
 
     name: str

@@ -19,8 +19,8 @@ from typing import Any
 from amqpspec.model.protocol.methods import SocketEvent, Table, TraceEvent
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.carrier import Observer
+from amqpspec.targets.client.connecting import connect
 from amqpspec.targets.client.handshake import recordable
-from amqpspec.targets.client.stream import connect
 from amqpspec.targets.client.waiting import awaited
 from amqpspec.targets.clock import Clock
 from amqpspec.targets.drivers.application import REFUSED, UNSENT, WAITS, asked, is_of_application, shown

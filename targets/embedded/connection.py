@@ -6,16 +6,11 @@ is `congested`, which stops the reading from it and the deliveries to it until i
 
 from __future__ import annotations
 
-import contextlib
 import selectors
-import socket
-import ssl
-import struct
 from collections import deque
 from enum import Enum
 
 from amqpspec.model.protocol.methods import TraceEvent
-from amqpspec.targets.client.handshake import Tune
 from amqpspec.targets.client.stream import Stream
 from amqpspec.targets.clock import Clock
 from amqpspec.targets.codec.methods_codec import (
@@ -26,6 +21,7 @@ from amqpspec.targets.codec.methods_codec import (
     encode,
 )
 from amqpspec.targets.codec.server_decoder import OutOfRoom, ServerDecoder
+from amqpspec.targets.codec.tune import Tune
 
 #: Octets that wait for a slow reader before it is congested, and those at which it is no longer.
 HIGH_WATER = 512 * 1024
@@ -56,7 +52,7 @@ class Phase(Enum):
 class ClientConnection:
     """Reads and writes never raise; an error or the end of the stream shows in `lost`."""
 
-    def __init__(self, name: str, sock: socket.socket, clock: Clock) -> None:
+    def __init__(self, name: str, stream: Stream, clock: Clock) -> None:
         self.name = name
         #: what the client calls it
         self.title = ""
@@ -67,8 +63,7 @@ class ClientConnection:
         #: decoded and not processed
         self.inbox: deque[Decoded | OutOfRoom] = deque()
         self.frame_max = DEFAULT_FRAME_MAX
-        self._socket = sock
-        self.stream = Stream(sock)
+        self.stream = stream
         self._decoder = ServerDecoder(name, content_max=_CONTENT_MAX_BEFORE_LOGIN)
         self._outgoing = bytearray()
         self._heartbeat = 0
@@ -113,8 +108,7 @@ class ClientConnection:
     def break_off(self) -> None:
         """The connection is lost as by a broken network: the client is not even told that the stream ends."""
         self._outgoing.clear()
-        with contextlib.suppress(OSError):
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.stream.end_by_reset()
 
     # ---------------------------------------------------------------------------------------- octets in
 
@@ -181,12 +175,7 @@ class ClientConnection:
 
     def _end_stream(self) -> None:
         self._write_ended = True
-        with contextlib.suppress(OSError, ValueError):
-            if isinstance(self._socket, ssl.SSLSocket):
-                # says goodbye; that the client's goodbye is not there yet is the error that is suppressed
-                self._socket.unwrap()
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_WR)
+        self.stream.say_goodbye()
 
     def _lose(self) -> None:
         self.lost = True

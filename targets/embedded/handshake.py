@@ -6,19 +6,19 @@ what the server says of itself, and the limits that octets are held to afterward
 
 from __future__ import annotations
 
-import hmac
-import platform
+import socket
+import sys
 from dataclasses import dataclass, field, replace
 from functools import cache
 
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT
 from amqpspec.model.promises.versions import RABBITMQ
-from amqpspec.model.protocol.credentials import credentials_of
+from amqpspec.model.protocol.credentials import Credentials, credentials_of
 from amqpspec.model.protocol.errors import REPLY_CODES
 from amqpspec.model.protocol.methods import MASK, METHOD_IDS, HeaderEvent, Method, Table, TraceEvent
-from amqpspec.targets.client.handshake import Tune
 from amqpspec.targets.codec.framing import PROTOCOL_HEADER, ProtocolHeader
+from amqpspec.targets.codec.tune import Tune
 
 #: In place of a mask that a client sends, which would let it in.
 _NOT_A_MASK = "no mask"
@@ -73,10 +73,7 @@ class Doorkeeper:
 
     def _admits(self, mechanism: str, response: str) -> bool:
         credentials = credentials_of(mechanism, response)
-        if credentials is None:
-            return False
-        is_user = hmac.compare_digest(_octets(credentials.user), _octets(self._access.user))
-        return hmac.compare_digest(_octets(credentials.password), _octets(self._access.password)) and is_user
+        return credentials is not None and credentials == Credentials(self._access.user, self._access.password)
 
     def introduced(self, event: TraceEvent) -> TraceEvent:
         """connection.start with what the server says of itself where the model only says that there is something."""
@@ -88,10 +85,6 @@ class Doorkeeper:
 
 def _dialect_in(properties: Table) -> Table:
     return {name: value for name, value in properties.items() if name == "dialect"}
-
-
-def _octets(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
 
 
 def closing(connection: str, code: int, explanation: str, method: str = "") -> TraceEvent:
@@ -113,7 +106,7 @@ def rabbitmq_properties(dialect: Dialect) -> Table:
     if dialect.name not in _VERSIONS:
         return server_properties(dialect)
     return {
-        "cluster_name": f"rabbit@{platform.node()}",
+        "cluster_name": f"rabbit@{socket.gethostname()}",
         "copyright": "The amqpspec authors",
         "information": "A test double by amqpspec, not RabbitMQ itself",
         "platform": "Erlang/OTP",
@@ -128,9 +121,9 @@ def server_properties(dialect: Dialect) -> Table:
         "cluster_name": "amqpspec@embedded",
         "copyright": "The amqpspec authors",
         "dialect": dialect.name,
-        "host": platform.node(),
+        "host": socket.gethostname(),
         "information": f"The reference model of amqpspec, as {dialect.title}",
-        "platform": f"Python {platform.python_version()}",
+        "platform": f"Python {sys.version.split()[0]}",
         "product": EMBEDDED_PRODUCT,
         "version": _version(),
     }

@@ -6,7 +6,6 @@ import errno
 import logging
 import selectors
 import socket
-import ssl
 import time
 from collections.abc import Callable
 from functools import partial
@@ -22,6 +21,7 @@ from amqpspec.model.protocol.methods import (
     Table,
     TraceEvent,
 )
+from amqpspec.targets.client.stream import Stream
 from amqpspec.targets.clock import Clock
 from amqpspec.targets.codec.methods_codec import PROTOCOL_HEADER, Decoded, EncodingError, ProtocolHeader
 from amqpspec.targets.codec.server_decoder import OutOfRoom
@@ -50,12 +50,14 @@ _LONGEST_WAIT = 3600.0
 
 
 class Loop:
-    """Serves what connects to `listener` until `stop`. `failures`: defects of the broker itself that were met."""
+    """Serves what connects to `listener` until `stop`, by the stream over each socket. `failures`: defects of the
+    broker itself that were met.
+    """
 
     def __init__(
         self,
         listener: socket.socket,
-        tls: ssl.SSLContext | None,
+        stream_over: Callable[[socket.socket], Stream],
         responder: HostsResponder,
         dialect: Dialect,
         access: Access,
@@ -65,7 +67,7 @@ class Loop:
     ) -> None:
         self.failures: list[str] = []
         self._listener = listener
-        self._tls = tls
+        self._stream_over = stream_over
         self._responder = responder
         self._dialect = dialect
         self._access = access
@@ -248,12 +250,11 @@ class Loop:
             try:
                 sock.setblocking(False)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if self._tls is not None:
-                    sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+                stream = self._stream_over(sock)
             except OSError:
                 sock.close()
                 continue
-            client = self._clients[name] = ClientConnection(name, sock, self._clock)
+            client = self._clients[name] = ClientConnection(name, stream, self._clock)
             self._doorkeepers[name] = Doorkeeper(self._dialect, self._access, self._properties)
             self._selector.register(client.stream, client.events, client)
             self._next_tick = min(self._next_tick, client.due())

@@ -7,7 +7,7 @@ suite.) All but `publish-refused` happens between the model and the wire, in the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
 from amqpspec.targets.clock import Clock
@@ -15,8 +15,7 @@ from amqpspec.targets.clock import Clock
 _NEVER = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Mishap:
+class Mishap(NamedTuple):
     """`what`: a sentence, in which NUMBER stands for the number. `default`: the number where none is given; 0: it has
     none. The number counts something, or it is `in_seconds`.
     """

@@ -69,7 +69,7 @@ Requirements:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
@@ -102,8 +102,7 @@ all_settled: Step[Broker, Channel, Sequence[int], Ruling] = Step()
 RETURNS = frozenset({"ACK-009", "ACK-013", "ACK-014", "RECOVER-001", "RECOVER-002"})
 
 
-@dataclass(frozen=True, slots=True)
-class SettlementRequirements:
+class SettlementRequirements(NamedTuple):
     """The requirements that one method of settling comes under: for one delivery, for many, for all and for none."""
 
     single: str

@@ -25,7 +25,8 @@ Requirements:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
@@ -138,8 +139,7 @@ def keep_messages(broker: Broker, queue: Queue, *, is_killed: bool) -> None:
     note_doubts(broker)
 
 
-@dataclass(frozen=True, slots=True)
-class _Life:
+class _Life(NamedTuple):
     """How the life before ended: the messages that must not be lost, and those that clients held."""
 
     is_killed: bool
