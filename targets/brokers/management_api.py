@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.management_address import ManagementAddress
-from amqpspec.targets.client.stream import trusting_context
+from amqpspec.targets.client.stream import reason_of, trusting_context
 from amqpspec.targets.errors import OperatorError
 
 #: Seconds for it to take a connection, and for each part of an answer.
@@ -71,8 +71,7 @@ class ManagementApi:
         except (HTTPException, ValueError):
             raise OperatorError(f"{address}: the answer to {what} is not HTTP") from None
         except OSError as error:
-            why = error.strerror or str(error) or type(error).__name__
-            raise OperatorError(f"{address}: no answer to {what}: {' '.join(why.split())}") from None
+            raise OperatorError(f"{address}: no answer to {what}: {reason_of(error)}") from None
         finally:
             connection.close()
         if len(octets) > _LONGEST:
