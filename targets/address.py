@@ -71,15 +71,15 @@ def parse_address(text: str) -> Address:
     if "#" in place or "#" in path or "#" in query:
         raise AddressError("the address has a fragment part, which is not supported")
     user, colon, password = login.partition(":")
-    host, port = _host_and_port(place, _PORTS[scheme])
-    vhost = _decoded(path, "virtual host") if path else "/"
+    host, port = host_and_port(place, _PORTS[scheme])
+    vhost = decoded(path, "virtual host") if path else "/"
     if len(vhost.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
         raise AddressError(f"the virtual host has more than {_LONGEST_NAME} octets")
     return Address(
         host=host,
         port=port,
-        user=_decoded(user, "user") if at else "guest",
-        password=_decoded(password, "password") if colon else "guest",
+        user=decoded(user, "user") if at else "guest",
+        password=decoded(password, "password") if colon else "guest",
         vhost=vhost,
         tls=scheme == "amqps",
         **_parameters(query, scheme),
@@ -131,7 +131,7 @@ def _parameters(query: str, scheme: str) -> dict[str, Any]:
         name, _, value = part.partition("=")
         if name not in known:
             raise AddressError(f"the address has a query with {name[:40]!r}: {scheme}:// takes {', '.join(known)}")
-        found[name] = _seconds(value) if name == "heartbeat" else _decoded(value, name)
+        found[name] = _seconds(value) if name == "heartbeat" else decoded(value, name)
     if "keyfile" in found and "certfile" not in found:
         raise AddressError("the address names a keyfile and no certfile")
     return found
@@ -144,7 +144,7 @@ def _seconds(text: str) -> int:
     return number
 
 
-def _host_and_port(place: str, default_port: int) -> tuple[str, int]:
+def host_and_port(place: str, default_port: int) -> tuple[str, int]:
     if place.startswith("["):
         host, bracket, tail = place[1:].partition("]")
         if not bracket or not host:
@@ -154,7 +154,7 @@ def _host_and_port(place: str, default_port: int) -> tuple[str, int]:
         port_text = tail[1:] if tail else None
     else:
         host, colon, port_digits = place.partition(":")
-        host = _decoded(host, "host")
+        host = decoded(host, "host")
         port_text = port_digits if colon else None
     if not host:
         raise AddressError("the host is missing")
@@ -168,7 +168,7 @@ def _host_and_port(place: str, default_port: int) -> tuple[str, int]:
     return host, number
 
 
-def _decoded(text: str, part: str) -> str:
+def decoded(text: str, part: str) -> str:
     pieces = text.split("%")
     if any(len(piece) < 2 or not set(piece[:2]) <= set(hexdigits) for piece in pieces[1:]):
         raise AddressError(f'the {part} holds a "%" that begins no percent-encoded octet: write it as %25')

@@ -92,6 +92,12 @@ def _target(parser: argparse.ArgumentParser) -> None:
         " or the name of an in-house target",
     )
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
+    parser.add_argument(
+        "--management", metavar="URL",
+        help="http://user:password@host:15672, the HTTP API of the broker's management: by it policies, users and"
+        " permissions are set, and connections closed, on amqp://… and FILE.toml; without a login it has that of"
+        " the broker",
+    )  # fmt: skip
     parser.add_argument("--mode", choices=("lockstep", "burst"), default="lockstep")
     parser.add_argument(
         "--driver", type=_drivers, default="wire", metavar="NAME",

@@ -19,6 +19,7 @@ from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.verdicts.judgement import THROUGH, FoundFailure, RunResult
 from amqpspec.model.promises.registry import requirements
 from amqpspec.reports.output_file import output_file
+from amqpspec.targets.brokers.management_address import parse_management_address
 
 #: Options of which a command that repeats a run says nothing if they have these values.
 _USUAL: Mapping[str, object] = {"steps": 30, "driver": "wire", "mode": "lockstep", "gate": Gate.PROMISE}
@@ -92,12 +93,13 @@ def _replay_of(file: Path, result: RunResult, options: argparse.Namespace) -> st
     """The command that carries out the file as the run did."""
     dialect = [] if options.dialect is None else ["--dialect", str(options.dialect)]
     driver = [] if options.driver == _USUAL["driver"] else ["--driver", options.driver]
-    return shlex.join(["amqpspec", "replay", str(file), _again_at(result, options), *dialect, *driver])
+    at = [_again_at(result, options), *_managed_again(options)]
+    return shlex.join(["amqpspec", "replay", str(file), *at, *dialect, *driver])
 
 
 def _again(result: RunResult, options: argparse.Namespace) -> str:
     """The command that makes the same run again."""
-    words: list[object] = [_again_at(result, options), "--seed", result.seed]
+    words: list[object] = [_again_at(result, options), *_managed_again(options), "--seed", result.seed]
     for name, values in (("only", options.only), ("theme", options.theme)):
         words += [word for value in values for word in (f"--{name}", value)]
     for name in ("sequences", "steps", "time_budget", "dialect", "driver", "mode", "gate"):
@@ -111,6 +113,12 @@ def _again(result: RunResult, options: argparse.Namespace) -> str:
 def _again_at(result: RunResult, options: argparse.Namespace) -> str:
     """The target as it is given again, without credentials."""
     return options.target if "://" not in options.target else result.target.label.partition(THROUGH)[0]
+
+
+def _managed_again(options: argparse.Namespace) -> list[str]:
+    """Without credentials as well."""
+    url = getattr(options, "management", None)
+    return [] if url is None else ["--management", str(parse_management_address(url))]
 
 
 def _next_steps(result: RunResult, options: argparse.Namespace) -> Iterator[str]:

@@ -33,6 +33,8 @@ def run_each(options: argparse.Namespace, console: Console, run: Callable[[argpa
     for name in _FILES:
         if getattr(options, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} names one file, and there are several targets or drivers")
+    if options.management is not None and options.more:
+        raise UsageError("--management is of one broker, and there are several targets (FILE.toml has one)")
     if options.update_deviations:
         raise UsageError("--update-deviations is for one target and one driver")
     options.seed = seed_of_run(options)

@@ -20,8 +20,11 @@ from amqpspec.model.promises.capabilities import advertised
 from amqpspec.model.promises.dialects import dialect_named, dialect_of, is_known
 from amqpspec.model.promises.dialects.settled import with_choices
 from amqpspec.model.promises.text_means import MEANS
+from amqpspec.model.protocol.methods import Table
 from amqpspec.reports.text import visible
 from amqpspec.targets.address import parse_address
+from amqpspec.targets.brokers.management_operator import ManagementOperator
+from amqpspec.targets.brokers.operator import FirstOf, Operator
 from amqpspec.targets.brokers.resolve import (
     RunningBroker,
     again_by,
@@ -36,6 +39,7 @@ from amqpspec.targets.brokers.resolve import (
 )
 from amqpspec.targets.drivers.carriers import carrier_of
 from amqpspec.targets.drivers.library import DISTRIBUTIONS, Library, library_named
+from amqpspec.targets.errors import OperatorError
 
 #: What a broker is looked at by.
 NAMES_OF_MEANS = tuple(each.name for each in MEANS)
@@ -162,8 +166,9 @@ class StartedTarget:
         options = self._options
         try:
             started = running_broker(
-                options.target, self._asked, apart=self._apart, keeps_data=self._keeps_data
-            )
+                options.target, self._asked, apart=self._apart, keeps_data=self._keeps_data,
+                management=getattr(options, "management", None) or "",
+            )  # fmt: skip
             broker = self._broker = self._running.enter_context(started)
         except ValueError as error:
             raise UsageError(str(error)) from None
@@ -171,6 +176,7 @@ class StartedTarget:
         began = time.monotonic()
         properties, limits = met(broker)
         took = time.monotonic() - began
+        operator = self._operator(broker, properties)
         said = dialect_said_by(broker)
         dialect = self._asked or (dialect_named(said) if said else dialect_of(properties))
         self._is_said = bool(self._asked or said)
@@ -184,7 +190,7 @@ class StartedTarget:
             address,
             TargetDescription(label, product, version, dialect.name),
             options.deadline,
-            operator_of(broker),
+            operator,
             advertised(properties),
             channel_max=limits.channel_max,
             frame_max=limits.frame_max,
@@ -193,6 +199,19 @@ class StartedTarget:
             own_broker=again_by(options.target, self._asked.name if self._asked else ""),
             faults_elsewhere=() if self._keeps_data else faults_elsewhere(options.target),
         )
+
+    def _operator(self, broker: RunningBroker, properties: Table) -> Operator | None:
+        """Raises `UsageError`, and `OperatorError` where it cannot be had, or operates another broker."""
+        try:
+            operator = operator_of(broker)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        own = properties.get("cluster_name")
+        for each in operator.operators if isinstance(operator, FirstOf) else (operator,):
+            if isinstance(each, ManagementOperator) and own and each.cluster_name not in ("", own):
+                what = f"{each} is the management of {each.cluster_name}, and {broker.address} is {own}"
+                raise OperatorError(visible(what))
+        return operator
 
 
 def label_of(target: str) -> str:

@@ -11,6 +11,9 @@ from amqpspec.model.protocol.methods import CLOCK_WAIT, FAULTS, OPERATOR, ClockW
 from amqpspec.targets.brokers.operator import Peer, nobody
 from amqpspec.targets.errors import OperatorMissing
 
+#: What holds in one virtual host: where none is named, in that of the target.
+_OF_VHOST = frozenset({"operator.set-permissions", "operator.set-policy", "operator.clear-policy"})
+
 
 def operate(conversation: Conversation, command: Command) -> None:
     """Carry out a command on the connection `broker`. Raises `OperatorError` (a `TargetError`)."""
@@ -26,7 +29,7 @@ def operate(conversation: Conversation, command: Command) -> None:
     operator, carrier = conversation.target.operator, conversation.carrier
     if operator is None:
         raise OperatorMissing(f"{command}: this target has no operator")
-    if command.method == "operator.set-permissions":
+    if command.method in _OF_VHOST:
         arguments.setdefault("virtual_host", conversation.target.address.vhost)
     carrier.note(action)
     conversation.operated.append(action)

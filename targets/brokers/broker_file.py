@@ -4,6 +4,7 @@ address = "amqp://guest:guest@127.0.0.1:{port}/"     # {port}: a free one, which
 dialect = "amqp-0-9-1"                               # or FILE.toml; optional, as all that follows
 start = ["./mybroker", "--port", "{port}"]           # stays in the foreground, ends with the run
 start-timeout = 30
+management = "http://127.0.0.1:15672"                # its HTTP API, for what has no command
 
 [operator]                                           # commands for what only the operator can do
 add-user = ["./ctl", "add-user", "{user}", "{password}"]
@@ -24,10 +25,11 @@ from amqpspec.model.promises.dialects import UnknownDialect
 from amqpspec.targets.address import Address, AddressError, logged_in, parse_address
 from amqpspec.targets.brokers.command_operator import PLACEHOLDER, PLACEHOLDERS
 from amqpspec.targets.brokers.dialect_file import dialect_in
+from amqpspec.targets.brokers.management_address import ManagementAddress, parse_management_address
 from amqpspec.targets.brokers.operator import UNDONE_BY
 from amqpspec.targets.brokers.single_node import ENDED_BY
 
-_KEYS = ("address", "dialect", "start", "start-timeout", "operator")
+_KEYS = ("address", "dialect", "start", "start-timeout", "management", "operator")
 START_TIMEOUT = 90.0
 
 
@@ -46,6 +48,7 @@ class BrokerFile:
     start_timeout: float = START_TIMEOUT
     #: by the name of an operator's action
     operator: Mapping[str, tuple[str, ...]] | None = None
+    management: ManagementAddress | None = None
 
     def at(self, port: int) -> Address:
         """The address, with that port where it says `{port}`, and the login of the environment where it has none.
@@ -94,7 +97,12 @@ def _read(path: Path, table: dict[str, Any]) -> BrokerFile:
         raise ValueError("start-timeout is not a number of seconds")
     if "start-timeout" in table and not start:
         raise ValueError("has a start-timeout and no start")
-    said = BrokerFile(path, address, dialect, start, float(timeout), _operator(table.get("operator"), bool(start)))
+    management = table.get("management")
+    if management is not None and not isinstance(management, str):
+        raise ValueError('management is not an address, such as "http://127.0.0.1:15672"')
+    by_api = None if management is None else parse_management_address(management)
+    operator = _operator(table.get("operator"), bool(start))
+    said = BrokerFile(path, address, dialect, start, float(timeout), operator, by_api)
     said.at(1)
     return said
 

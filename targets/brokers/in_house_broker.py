@@ -12,7 +12,9 @@ from amqpspec.targets.brokers.broker_file import BrokerFile
 from amqpspec.targets.brokers.command_node import CommandNode
 from amqpspec.targets.brokers.command_operator import CommandOperator
 from amqpspec.targets.brokers.faults import FaultInjector
-from amqpspec.targets.brokers.operator import Operator
+from amqpspec.targets.brokers.management_address import ManagementAddress
+from amqpspec.targets.brokers.management_operator import ManagementOperator
+from amqpspec.targets.brokers.operator import FirstOf, Operator
 from amqpspec.targets.brokers.process_broker import ProcessBroker
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from amqpspec.targets.brokers.single_node import SingleNode
@@ -24,8 +26,10 @@ class InHouseBroker:
     Raises `BrokerUnavailable` where it cannot be started, or does not answer in time.
     """
 
-    def __init__(self, file: BrokerFile) -> None:
+    def __init__(self, file: BrokerFile, management: ManagementAddress | None = None) -> None:
+        """`management`: goes before that of the file."""
         self.file = file
+        self._management = management or file.management
         self._directory = file.path.absolute().parent
         self._environment: dict[str, str] = dict(os.environ)
         self._stack = ExitStack()
@@ -56,7 +60,11 @@ class InHouseBroker:
         return self._started.why_it_ended() if self._started is not None else ""
 
     def operator(self) -> Operator | None:
-        return self._operator() if self.file.operator is not None else None
+        by_commands = self._operator() if self.file.operator is not None else None
+        if self._management is None:
+            return by_commands
+        by_api = ManagementOperator(self._management, self.address)
+        return by_api if by_commands is None else FirstOf(by_commands, by_api)
 
     def faults(self) -> FaultInjector | None:
         node = CommandNode(self._operator(), self.address, self.file.start_timeout, self._started)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from amqpspec.model.broker.administration import definition_of
 from amqpspec.model.protocol.methods import OPERATOR, OperatorAction, Table
-from amqpspec.targets.errors import OperatorError
+from amqpspec.targets.errors import OperatorError, OperatorMissing
 
 
 class Peer(NamedTuple):
@@ -50,6 +50,39 @@ class PartialOperator(Operator, Protocol):
         ...
 
 
+class FirstOf:
+    """A `PartialOperator`: each action is carried out by the first of these that can do it."""
+
+    def __init__(self, *operators: PartialOperator) -> None:
+        self.operators = operators
+
+    @property
+    def offered(self) -> frozenset[str]:
+        return frozenset[str]().union(*(each.offered for each in self.operators))
+
+    def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
+        for action in actions:
+            asked = asked_of(action.name, action.arguments)
+            operator = self._who_can(asked)
+            if operator is None:
+                raise OperatorMissing(f"this target offers no {' with '.join(asked)}")
+            operator.carry_out([action], peer_of)
+
+    def undo(self, actions: Sequence[OperatorAction]) -> None:
+        failed: list[OperatorError] = []
+        for operator in self.operators:
+            try:
+                own = [each for each in actions if self._who_can(asked_of(each.name, each.arguments)) is operator]
+                operator.undo(own)
+            except OperatorError as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
+
+    def _who_can(self, asked: Sequence[str]) -> PartialOperator | None:
+        return next((each for each in self.operators if not not_offered(each, asked)), None)
+
+
 def asked_of(action: str, arguments: Table) -> list[str]:
     """What an operator has to be able to do for that."""
     said = definition_of(arguments) if action == "operator.set-policy" else {}
@@ -63,13 +96,13 @@ def not_offered(operator: Operator, actions: Iterable[str]) -> str:
     return next((action for action in actions if action not in operator.offered), "")
 
 
-#: What is made or raised: what takes it away, and the argument that names it.
-_UNDONE_BY = {
-    "operator.add-user": ("operator.delete-user", "user"),
-    "operator.add-vhost": ("operator.delete-vhost", "virtual_host"),
-    "operator.set-alarm": ("operator.clear-alarm", ""),
-    "operator.configure": ("operator.reset-configuration", ""),
-    "operator.set-policy": ("operator.clear-policy", "policy"),
+#: What is made or raised: what takes it away, and the arguments that name it.
+_UNDONE_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "operator.add-user": ("operator.delete-user", ("user",)),
+    "operator.add-vhost": ("operator.delete-vhost", ("virtual_host",)),
+    "operator.set-alarm": ("operator.clear-alarm", ()),
+    "operator.configure": ("operator.reset-configuration", ()),
+    "operator.set-policy": ("operator.clear-policy", ("policy", "virtual_host")),
 }
 
 
@@ -79,16 +112,15 @@ UNDONE_BY: Mapping[str, str] = {made: taken_away for made, (taken_away, _) in _U
 
 def undoing(actions: Iterable[OperatorAction]) -> list[OperatorAction]:
     """What undoes these, alarms first: everything that they made, if it is not gone already."""
-    standing: dict[tuple[str, str], None] = {}
+    standing: dict[tuple[str, tuple[tuple[str, str], ...]], None] = {}
     for action in actions:
-        for made, (taken_away, argument) in _UNDONE_BY.items():
-            key = (taken_away, str(action.arguments.get(argument, "")))
+        for made, (taken_away, names) in _UNDONE_BY.items():
+            named = tuple((name, str(action.arguments[name])) for name in names if name in action.arguments)
             if action.name == made:
-                standing[key] = None
+                standing[taken_away, named] = None
             elif action.name == taken_away:
-                standing.pop(key, None)
-    names = dict(_UNDONE_BY.values())
-    undone = [_action(method, {names[method]: name} if names[method] else {}) for method, name in standing]
+                standing.pop((taken_away, named), None)
+    undone = [_action(method, dict(named)) for method, named in standing]
     return sorted(undone, key=lambda action: action.name != "operator.clear-alarm")
 
 

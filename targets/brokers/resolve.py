@@ -21,6 +21,8 @@ from amqpspec.model.protocol.methods import Table
 from amqpspec.targets.address import Address, logged_in, parse_address, without_login
 from amqpspec.targets.brokers.embedded_again import EmbeddedAgain
 from amqpspec.targets.brokers.faults import FaultInjector
+from amqpspec.targets.brokers.management_address import ManagementAddress, parse_management_address
+from amqpspec.targets.brokers.management_operator import ManagementOperator
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.readiness import BrokerUnavailable
 from amqpspec.targets.brokers.single_node import BROKER_FAULTS
@@ -53,10 +55,14 @@ class OperatedBroker(RunningBroker, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Elsewhere:
-    """A broker that runs without us, and that we do not operate."""
+    """A broker that runs without us, and that we operate by its management at most."""
 
     address: Address
+    management: ManagementAddress | None = None
     is_ours: bool = False
+
+    def operator(self) -> Operator | None:
+        return None if self.management is None else ManagementOperator(self.management, self.address)
 
 
 @runtime_checkable
@@ -126,17 +132,20 @@ def running_broker(
     *,
     apart: bool = False,
     keeps_data: bool = False,
+    management: str = "",
 ) -> Iterator[RunningBroker]:
     """The same, giving the broker. The embedded one goes by the `clock`. `apart`: it has a process of its own, if this
     process may have others; then nobody shares its clock. `keeps_data`: it can be stopped and started again.
+    `management`: the address of its HTTP API, by which it is operated.
     """
+    by_api = parse_management_address(management) if management else None
     if target.startswith(("amqp://", "amqps://")):
         address = logged_in(parse_address(target), target, os.environ)
         if address.tls:
             trusting_context(address)  # files that are wrong are told before anything is tried
-        yield _Elsewhere(address)
+        yield _Elsewhere(address, by_api)
         return
-    with _broker(target, dialect, clock, apart, keeps_data) as broker:
+    with _broker(target, dialect, clock, apart, keeps_data, by_api) as broker:
         yield broker
 
 
@@ -193,9 +202,16 @@ def is_target(text: str) -> bool:
 
 
 def _broker(
-    target: str, dialect: Dialect | None, clock: Clock, apart: bool, keeps_data: bool
+    target: str,
+    dialect: Dialect | None,
+    clock: Clock,
+    apart: bool,
+    keeps_data: bool,
+    management: ManagementAddress | None,
 ) -> AbstractContextManager[RunningBroker]:
     kind, _, rest = target.partition(":")
+    if management is not None and is_target(target) and not target.endswith(".toml"):
+        raise TargetSyntaxError(f"{target} is not operated by its management, which is for amqp://… and FILE.toml")
     if target == "embedded" or (kind == "embedded" and rest):
         from amqpspec.targets.brokers.embedded_broker import embedded
         from amqpspec.targets.brokers.embedded_process import EmbeddedBrokerProcess, can_be_apart
@@ -218,7 +234,7 @@ def _broker(
         from amqpspec.targets.brokers.broker_file import read_broker_file
         from amqpspec.targets.brokers.in_house_broker import InHouseBroker
 
-        return InHouseBroker(read_broker_file(Path(target)))
+        return InHouseBroker(read_broker_file(Path(target)), management)
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
         if entry_point.name == target:
             in_house: AbstractContextManager[RunningBroker] = entry_point.load()()

@@ -26,13 +26,13 @@ def connect(address: Address, deadline: float, tls_context: ssl.SSLContext | Non
         host, port = address.way or (address.host, address.port)
         candidates = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise TargetUnreachable(f"cannot resolve the host {address.host}: {_reason(error)}") from None
+        raise TargetUnreachable(f"cannot resolve the host {address.host}: {reason_of(error)}") from None
     failure = "no address"
     for family, kind, protocol, _, place in candidates:
         try:
             sock = socket.socket(family, kind, protocol)
         except OSError as error:
-            failure = _reason(error)
+            failure = reason_of(error)
             continue
         try:
             sock.settimeout(max(deadline - time.monotonic(), 0.001))
@@ -41,7 +41,7 @@ def connect(address: Address, deadline: float, tls_context: ssl.SSLContext | Non
             sock.setblocking(False)
             break
         except OSError as error:
-            failure = "no answer in time" if isinstance(error, TimeoutError) else _reason(error)
+            failure = "no answer in time" if isinstance(error, TimeoutError) else reason_of(error)
             sock.close()
     else:
         raise TargetUnreachable(f"cannot connect to {where}: {failure}")
@@ -69,7 +69,7 @@ def _wrapped(
                 raise TargetUnreachable(f"no TLS with {where}: no answer in time")
     except (OSError, ValueError) as error:
         wrapped.close()
-        raise TargetUnreachable(f"no TLS with {where}: {_reason(error)}") from None
+        raise TargetUnreachable(f"no TLS with {where}: {reason_of(error)}") from None
     except TargetUnreachable:
         wrapped.close()
         raise
@@ -100,7 +100,8 @@ def _usable(what: str, *files: str) -> Iterator[None]:
         raise AddressError(f"{what} {' with '.join(filter(None, files))}: not usable") from None
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Why there is no connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate is not accepted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):

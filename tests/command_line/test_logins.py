@@ -44,7 +44,9 @@ def nothing_is_remembered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         "faults amqp://u:sekret@h", "serve --host u:sekret@h --port 0", "record --upstream amqp//u:sekret@h",
         "record --listen amqp://u:sekret@h --upstream x",
         "record --upstream amqp://127.0.0.1 --certfile amqp//u:sekret@h",
-        "amqp://u:sekret@h",
+        "amqp://u:sekret@h", "run amqp://127.0.0.1 --management http//u:sekret@h",
+        "run amqp://127.0.0.1 --management=http://u:sekret@h/%zz@x", "run embedded --management http://u:sekret@h",
+        "run amqp://127.0.0.1:1 --management http://u:sekret@h",
     ],
 )  # fmt: skip
 def test_no_command_shows_it(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,9 @@ from amqpspec.conformance.traces.trace import TraceWriter, read_trace, sequences
 from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.model.protocol.methods import Method
+from amqpspec.model.protocol.methods import Method, OperatorAction
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
-from amqpspec.targets.brokers.operator import PeerOf
+from amqpspec.targets.brokers.operator import PeerOf, nobody, undoing
 from amqpspec.targets.embedded.served_broker import ServedBroker
 from amqpspec.targets.errors import OperatorError, OperatorMissing
 
@@ -70,6 +70,35 @@ def test_what_he_makes_carries_the_prefix_and_is_undone(
         assert model.vhosts[f"{prefix}v"] and model.alarm
     assert session.finish().verdict is Verdict.PASS
     assert not model.users and not model.alarm and not model.vhosts.get(f"{prefix}v")
+
+
+class Noting:
+    """An operator that does nothing."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def carry_out(self, actions: Sequence[OperatorAction], peer_of: PeerOf) -> None:
+        self.asked += [(action.name, action.arguments["virtual_host"]) for action in actions]
+
+    def undo(self, actions: Sequence[OperatorAction]) -> None:
+        self.carry_out(undoing(actions), nobody)
+
+
+def test_policies_and_permissions_hold_in_the_virtual_host_of_the_target(
+    target: TargetUnderTest, trace: TraceWriter
+) -> None:
+    operator = Noting()
+    elsewhere = replace(target, operator=operator, address=replace(target.address, vhost="other"))
+    policies = [f"broker operator.set-policy p queue=q max-length=1{each}" for each in ("", " virtual-host=v")]
+    with Session(elsewhere, trace, "s") as session:
+        send(session, "broker operator.set-permissions u", *policies, "broker operator.clear-policy p")
+    hosts = [(name.partition(".")[2], host.rpartition("-")[2]) for name, host in operator.asked]
+    assert hosts == [
+        ("set-permissions", "other"), ("set-policy", "other"), ("set-policy", hosts[2][1]), ("clear-policy", "other"),
+        ("clear-policy", hosts[2][1]),
+    ]  # fmt: skip
+    assert hosts[2][1].endswith("v")
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])

@@ -47,6 +47,11 @@ def nobody(name: str) -> Peer:
         (["add-vhost v", "set-alarm", "add-user u"], ["clear-alarm", "delete-vhost v", "delete-user u"]),
         (["set-alarm", "clear-alarm", "close-connection a reason=r"], []),
         (["add-user u", "add-vhost u", "delete-user u"], ["delete-vhost u"]),
+        (["set-policy p queue=q", "clear-policy p virtual-host=v"], ["clear-policy p"]),
+        (
+            ["set-policy p queue=q virtual-host=v", "set-policy p queue=q", "clear-policy p"],
+            ["clear-policy p virtual-host=v"],
+        ),
     ],
 )
 def test_what_was_made_is_taken_away_alarms_first(done: list[str], undone: list[str]) -> None:
