@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
 
+#: Of what is told of a finding: its client asked to close its channel.
+CLOSED = "channel closed by its client"
 #: Findings of each kind that are told one by one; more are counted.
 MOST_TOLD = 100
 

@@ -6,7 +6,7 @@ from amqpspec.conformance.soak.books import Books
 from amqpspec.conformance.soak.channel_account import ChannelAccount
 from amqpspec.conformance.soak.columns import Copies, Fate, Outcome
 from amqpspec.conformance.soak.delivery_order import DeliveryOrder
-from amqpspec.conformance.soak.findings import What
+from amqpspec.conformance.soak.findings import CLOSED, What
 from amqpspec.conformance.soak.message import Identity
 from amqpspec.conformance.soak.schedule import Kind
 from amqpspec.conformance.soak.unseen import Unseen
@@ -72,7 +72,7 @@ class QueueDeliveries:
             why = "settled shortly before its connection was lost"
         lines = {"settled": line, "delivered": books.line}
         if copies.channel[number] in books.closings:
-            lines["channel closed by its client"] = books.closings[copies.channel[number]]
+            lines[CLOSED] = books.closings[copies.channel[number]]
         if ended is not None:
             lines["channel ended in order" if ended[1] else "channel ended"] = ended[2]
         books.add(What.SETTLED, copies.queue, identity, lines, allowed=why)
@@ -103,8 +103,9 @@ class QueueDeliveries:
         key = (copies.queue, *identity)
         before = self._counts.get(key, 0)
         ended = books.ended.get(copies.channel[identity.number])
-        # that a holder's channel was lost counts in any case
+        # that a holder's channel was lost counts; but whose node is lost may be there yet, and has not failed (4.3)
         was_lost = ended is not None and not ended[1] and ended[2] == copies.line[identity.number]
+        was_lost = was_lost and not (ended and books.windows.touch_node(ended[0]))
         if count < before + was_lost:
             since = copies.time[identity.number]
             what = What.COUNT_ANEW if books.windows.came_back_after(since) else What.COUNT

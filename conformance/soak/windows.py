@@ -83,6 +83,10 @@ class Windows:
             if window.begin <= end + BEFORE and begin <= window.end + window.after:
                 yield window
 
+    def touch_node(self, time: float) -> bool:
+        """Was something wrong with a node of a cluster then?"""
+        return any(window.node is not None for window in self.between(time, time))
+
     def last_before(self, time: float) -> Window | None:
         """The last one that had begun by then."""
         return next((window for window in reversed(self.all) if window.begin <= time), None)

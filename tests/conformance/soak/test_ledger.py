@@ -360,6 +360,19 @@ def test_that_somebody_held_it_when_the_broker_went_down_counts(headers: dict[st
     assert account.wrong() == ([] if is_right else [What.COUNT_ANEW])
 
 
+@pytest.mark.parametrize("arguments, wrong", [({"node": 2}, []), ({"connection": "c"}, [What.COUNT])])
+def test_that_the_node_of_a_holder_is_lost_need_not_count(arguments: dict[str, object], wrong: list[What]) -> None:
+    """RabbitMQ 4.3 gives back what is held there as not failed (rabbit_fifo, consumer_disconnected_timeout)."""
+    account = of_quorum_queue()
+    account.back("c", 1)
+    account.deliver("c", 2, "p", 0, queue="quorum", redelivered=True, x_delivery_count=1)
+    account.fault("broker.kill" if "node" in arguments else "network.cut", **arguments)
+    account.received("c", "socket.closed", reason="")
+    account.consumer("c2", "quorum")
+    account.deliver("c2", 1, "p", 0, queue="quorum", redelivered=True, x_delivery_count=1)
+    assert account.wrong() == wrong
+
+
 @pytest.mark.parametrize("headers, is_right", [({"x_delivery_count": 2}, True), ({}, False)])
 def test_what_was_counted_before_a_restart_stays(headers: dict[str, int], is_right: bool) -> None:
     account = of_quorum_queue()
