@@ -360,8 +360,8 @@ def test_that_somebody_held_it_when_the_broker_went_down_counts(headers: dict[st
     assert account.wrong() == ([] if is_right else [What.COUNT_ANEW])
 
 
-@pytest.mark.parametrize("arguments, wrong", [({"node": 2}, []), ({"connection": "c"}, [What.COUNT])])
-def test_that_the_node_of_a_holder_is_lost_need_not_count(arguments: dict[str, object], wrong: list[What]) -> None:
+@pytest.mark.parametrize("arguments, wrong", [({"node": 2}, []), ({}, [What.COUNT])])
+def test_that_the_node_of_a_holder_is_lost_need_not_count(arguments: dict[str, int], wrong: list[What]) -> None:
     """RabbitMQ 4.3 gives back what is held there as not failed (rabbit_fifo, consumer_disconnected_timeout)."""
     account = of_quorum_queue()
     account.back("c", 1)
