@@ -21,6 +21,8 @@ class ChannelAccount:
     #: of the last publish
     tag: int = 0
     unconfirmed: dict[int, tuple[Published, int]] = field(default_factory=dict)
+    #: of deliveries that are not settled; 0: there is none
+    limit: int = 0
     #: consumer tag: its queue
     consumers: dict[str, str] = field(default_factory=dict)
     #: queues that were asked with basic.get, in order, and when

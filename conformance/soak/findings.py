@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
 
+#: Of what is told of a finding: its client asked to close its channel.
+CLOSED = "channel closed by its client"
 #: Findings of each kind that are told one by one; more are counted.
 MOST_TOLD = 100
 
@@ -21,6 +23,7 @@ class What(Enum):
     MISROUTED = ("PUBLISH-003", "delivered from a queue that it was not for")
     UNFLAGGED = ("ACK-015", "delivered again without the flag redelivered")
     FLAGGED = ("ACK-015", "delivered with the flag redelivered, and nobody can have had it before")
+    FLAGGED_BY_STOP = ("DURABLE-013", "flagged as redelivered after a stop, as more are than anybody can have had")
     HELD = ("ACK-001", "delivered while another client holds it")
     SETTLED = ("ACK-001", "delivered again after it was settled")
     MISORDERED = ("PUBLISH-015", "delivered after a later message of its channel")

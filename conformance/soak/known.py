@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from amqpspec.conformance.soak.findings import Finding, What
+from amqpspec.conformance.soak.findings import CLOSED, Finding, What
 from amqpspec.conformance.soak.judging import SoakJudgement
 from amqpspec.conformance.soak.schedule import Kind
 from amqpspec.conformance.verdicts.judgement import TargetDescription
@@ -20,13 +20,16 @@ _V3, _V40, _V43 = "rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """`finding`: its heading in docs/findings.md. `dialects`: of the brokers that do it; `type`: of the queues."""
+    """`finding`: its heading in docs/findings.md. `dialects`: of the brokers that do it; `type`: of the queues.
+    `only_in_clusters`: of the suite's own.
+    """
 
     finding: str
     whats: tuple[What, ...]
     dialects: tuple[str, ...]
     type: str
     is_so: Callable[[Finding, SoakJudgement], bool] = lambda finding, judgement: True
+    only_in_clusters: bool = False
 
 
 def _is_after_a_stop(finding: Finding, judgement: SoakJudgement) -> bool:
@@ -42,12 +45,24 @@ def _is_of_limited_queue(finding: Finding, judgement: SoakJudgement) -> bool:
     return finding.queue in judgement.limited_queues
 
 
+def _is_behind_a_close(finding: Finding, judgement: SoakJudgement) -> bool:
+    return CLOSED in finding.lines
+
+
 KNOWN: tuple[Known, ...] = (
     Known(
         "ACK-001 Settlements behind 32 commands to a quorum queue are lost when their channel is closed",
         (What.SETTLED,),
         (_V3, _V40, _V43),
         _QUORUM,
+    ),
+    Known(
+        "docs/cluster.md: what a channel sends to a classic queue at another node is overtaken by what it sends later",
+        (What.SETTLED,),
+        (_V40, _V43),
+        _CLASSIC,
+        _is_behind_a_close,
+        only_in_clusters=True,
     ),
     Known(
         "DURABLE-004 A restart drops what is beyond the limit of a queue that rejects publishes",
@@ -78,6 +93,7 @@ def known_finding(finding: Finding, judgement: SoakJudgement, target: TargetDesc
     dialect, type = base_of(target.dialect), judgement.queue_types.get(finding.queue, "")
     for each in KNOWN:
         is_it = finding.what in each.whats and dialect in each.dialects and type == each.type
+        is_it = is_it and (not each.only_in_clusters or target.label.startswith("cluster:"))
         if is_it and each.is_so(finding, judgement):
             return each.finding
     return ""

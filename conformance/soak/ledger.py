@@ -142,6 +142,7 @@ def _handlers(publishing: Publishing, taking: Taking) -> dict[tuple[str, str], _
         ("basic.ack", "received"): publishing.confirmed,
         ("basic.nack", "received"): publishing.confirmed,
         ("basic.return", "received"): publishing.returned,
+        ("basic.qos", "sent"): taking.limit,
         ("basic.consume", "sent"): taking.consume,
         ("basic.get", "sent"): taking.get,
         ("basic.ack", "sent"): taking.settle,

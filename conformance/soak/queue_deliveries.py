@@ -6,28 +6,25 @@ from amqpspec.conformance.soak.books import Books
 from amqpspec.conformance.soak.channel_account import ChannelAccount
 from amqpspec.conformance.soak.columns import Copies, Fate, Outcome
 from amqpspec.conformance.soak.delivery_order import DeliveryOrder
-from amqpspec.conformance.soak.findings import What
+from amqpspec.conformance.soak.findings import CLOSED, What
 from amqpspec.conformance.soak.message import Identity
+from amqpspec.conformance.soak.schedule import Kind
+from amqpspec.conformance.soak.unseen import Unseen
 from amqpspec.conformance.soak.windows import BEFORE
 from amqpspec.conformance.traces.trace_row import TraceRow
-
-#: Seconds after the end of a connection in which its broker may still hand out messages to it.
-_NOTICED = 5.0
 
 
 class QueueDeliveries:
     def __init__(self, books: Books) -> None:
         self._books = books
         self._order = DeliveryOrder(books)
-        #: queue: when a consumer of it was last lost, or gone
-        self._left: dict[str, float] = {}
+        self._unseen = Unseen()
         #: in quorum queues: the count that a message came with last
         self._counts: dict[tuple[str, str, int], int] = {}
 
     def left_by(self, channel: ChannelAccount) -> None:
         """A channel that takes messages is closed, or lost."""
-        for queue in channel.sources:
-            self._left[queue] = self._books.time
+        self._unseen.left_by(channel, self._books.time)
 
     def taken(self, row: TraceRow, copies: Copies, identity: Identity, channel: ChannelAccount, tag: str) -> None:
         """A message was delivered."""
@@ -52,8 +49,8 @@ class QueueDeliveries:
                 books.fault_counts.duplicates += 1
                 books.add(What.UNFLAGGED, queue, identity, {"before": copies.line[number], "delivered": books.line})
             self._order.came(copies, identity, channel, tag)
-        elif total == 1 and not self._may_have_been_out(queue, published.sent[number]):
-            books.add(What.FLAGGED, queue, identity, {"delivered": books.line})
+        elif total == 1:
+            self._flagged(queue, identity, published.sent[number])
         if published.outcome[number] == Outcome.REFUSED:
             near = books.windows.touch(published.sent[number], published.told[number])
             books.add(What.REFUSED, queue, identity, {"delivered": books.line}, allowed="near a fault" if near else "")
@@ -75,7 +72,7 @@ class QueueDeliveries:
             why = "settled shortly before its connection was lost"
         lines = {"settled": line, "delivered": books.line}
         if copies.channel[number] in books.closings:
-            lines["channel closed by its client"] = books.closings[copies.channel[number]]
+            lines[CLOSED] = books.closings[copies.channel[number]]
         if ended is not None:
             lines["channel ended in order" if ended[1] else "channel ended"] = ended[2]
         books.add(What.SETTLED, copies.queue, identity, lines, allowed=why)
@@ -86,10 +83,14 @@ class QueueDeliveries:
         lines = {"held since": copies.line[identity.number], "delivered": books.line}
         books.add(What.HELD, copies.queue, identity, lines, allowed=why)
 
-    def _may_have_been_out(self, queue: str, published: float) -> bool:
-        """May somebody have been handed it before, whose connection was lost then?"""
-        is_left = self._left.get(queue, -_NOTICED) + _NOTICED >= published
-        return is_left or self._books.windows.touch(published, self._books.time)
+    def _flagged(self, queue: str, identity: Identity, published: float) -> None:
+        """It comes for the first time, with the flag. A fault other than a stop of the whole broker excuses that."""
+        books = self._books
+        faults = list(books.windows.between(published, books.time))
+        is_excused = any(fault.kind is not Kind.STOP or fault.node is not None for fault in faults)
+        if not is_excused and not self._unseen.may_be(queue, published):
+            what = What.FLAGGED_BY_STOP if faults else What.FLAGGED
+            books.add(what, queue, identity, {"delivered": books.line})
 
     def _counted(self, row: TraceRow, copies: Copies, identity: Identity) -> None:
         """The count is left out while it is 0. Without the flag, that may be a delivery that is read late."""
@@ -102,8 +103,9 @@ class QueueDeliveries:
         key = (copies.queue, *identity)
         before = self._counts.get(key, 0)
         ended = books.ended.get(copies.channel[identity.number])
-        # that a holder's channel was lost counts in any case
+        # that a holder's channel was lost counts; but whose node is lost may be there yet, and has not failed (4.3)
         was_lost = ended is not None and not ended[1] and ended[2] == copies.line[identity.number]
+        was_lost = was_lost and not (ended and books.windows.touch_node(ended[0]))
         if count < before + was_lost:
             since = copies.time[identity.number]
             what = What.COUNT_ANEW if books.windows.came_back_after(since) else What.COUNT

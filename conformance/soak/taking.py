@@ -21,6 +21,9 @@ class Taking:
 
     # ------------------------------------------------------------------------------------------ what clients send
 
+    def limit(self, row: TraceRow, channel: ChannelAccount) -> None:
+        channel.limit = row["arguments"].get("prefetch_count", 0)
+
     def consume(self, row: TraceRow, channel: ChannelAccount) -> None:
         arguments = row["arguments"]
         queue = str(arguments.get("queue", ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -74,7 +75,17 @@ class Windows:
 
     def touch(self, begin: float, end: float) -> bool:
         """Was something wrong between these times, or shortly before or after?"""
-        return any(window.begin <= end + BEFORE and begin <= window.end + window.after for window in reversed(self.all))
+        return any(True for _ in self.between(begin, end))
+
+    def between(self, begin: float, end: float) -> Iterator[Window]:
+        """What was wrong then, the latest first."""
+        for window in reversed(self.all):
+            if window.begin <= end + BEFORE and begin <= window.end + window.after:
+                yield window
+
+    def touch_node(self, time: float) -> bool:
+        """Was something wrong with a node of a cluster then?"""
+        return any(window.node is not None for window in self.between(time, time))
 
     def last_before(self, time: float) -> Window | None:
         """The last one that had begun by then."""

@@ -57,8 +57,10 @@ class Account:
     def confirm(self, name: str, tag: int, method: str = "basic.ack", multiple: bool = False) -> None:
         self.received(name, method, delivery_tag=tag, multiple=multiple)
 
-    def consumer(self, name: str, queue: str = "classic") -> None:
+    def consumer(self, name: str, queue: str = "classic", limit: int = 0) -> None:
         self.sent(name, "channel.open")
+        if limit:
+            self.sent(name, "basic.qos", prefetch_count=limit)
         self.sent(name, "basic.consume", queue=queue, consumer_tag="t")
 
     def deliver(

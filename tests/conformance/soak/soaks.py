@@ -20,6 +20,7 @@ def soak_of(
     rate: float = 200.0,
 ) -> SoakResult:  # fmt: skip
     """A soak of that broker, judged when it is done."""
+    out.mkdir(exist_ok=True)
     description = TargetDescription("embedded", "amqpspec", "0", broker.dialect.name)
     target = TargetUnderTest(broker.address, description, faults=broker.faults())
     options = SoakOptions(

@@ -147,6 +147,43 @@ def test_it_may_have_it_where_a_client_is_gone_that_may_have_had_it(account: Acc
     assert account.wrong() == []
 
 
+@pytest.mark.parametrize(("fault", "flagged", "wrong"), [("stop", 3, 0), ("stop", 4, 1), ("kill", 4, 0)])
+def test_after_a_stop_no_more_have_the_flag_than_a_limit_allows(fault: str, flagged: int, wrong: int) -> None:
+    """Of a limit of 4 the client had one message, so that three may have been on their way to it."""
+    account = Account()
+    account.publisher("p")
+    account.consumer("c", limit=4)
+    account.publish("p", *range(6))
+    account.confirm("p", 6, multiple=True)
+    account.deliver("c", 1, "p", 0)
+    account.fault(f"broker.{fault}")
+    account.received("c", "socket.closed", reason="")
+    account.fault("broker.restart")
+    account.consumer("c2")
+    for number in range(6):
+        account.deliver("c2", number + 1, "p", number, redelivered=number <= flagged)
+    found = account.ledger.findings.wrong
+    assert found == ({What.FLAGGED_BY_STOP: wrong} if wrong else {})
+
+
+def test_what_was_published_after_a_client_left_was_not_on_its_way_to_it() -> None:
+    account = Account()
+    account.publisher("p")
+    account.consumer("gone", limit=100)
+    account.sent("gone", "socket.abort")
+    account.now += 30.0
+    account.consumer("c", limit=1)
+    account.publish("p", 0, 1)
+    account.fault("broker.stop")
+    account.received("c", "socket.closed", reason="")
+    account.fault("broker.restart")
+    account.consumer("c2")
+    account.deliver("c2", 1, "p", 0, redelivered=True)
+    assert account.wrong_by_now() == []
+    account.deliver("c2", 2, "p", 1, redelivered=True)
+    assert account.wrong_by_now() == [What.FLAGGED_BY_STOP]
+
+
 def test_one_message_is_held_by_one_client(account: Account) -> None:
     account.consumer("c2")
     account.deliver("c", 1, "p", 0)
@@ -321,6 +358,19 @@ def test_that_somebody_held_it_when_the_broker_went_down_counts(headers: dict[st
     restart(account)
     account.deliver("c2", 1, "p", 0, queue="quorum", redelivered=True, **headers)
     assert account.wrong() == ([] if is_right else [What.COUNT_ANEW])
+
+
+@pytest.mark.parametrize("arguments, wrong", [({"node": 2}, []), ({}, [What.COUNT])])
+def test_that_the_node_of_a_holder_is_lost_need_not_count(arguments: dict[str, int], wrong: list[What]) -> None:
+    """RabbitMQ 4.3 gives back what is held there as not failed (rabbit_fifo, consumer_disconnected_timeout)."""
+    account = of_quorum_queue()
+    account.back("c", 1)
+    account.deliver("c", 2, "p", 0, queue="quorum", redelivered=True, x_delivery_count=1)
+    account.fault("broker.kill" if "node" in arguments else "network.cut", **arguments)
+    account.received("c", "socket.closed", reason="")
+    account.consumer("c2", "quorum")
+    account.deliver("c2", 1, "p", 0, queue="quorum", redelivered=True, x_delivery_count=1)
+    assert account.wrong() == wrong
 
 
 @pytest.mark.parametrize("headers, is_right", [({"x_delivery_count": 2}, True), ({}, False)])

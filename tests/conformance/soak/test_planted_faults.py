@@ -50,10 +50,12 @@ _OF_RESTARTS = {
     "restart-counts-anew": "DURABLE-010",
     "restart-shifts-stream": "DURABLE-008",
     "restart-keeps-transient": "DURABLE-001",
+    "restart-flags-all": "DURABLE-013",
     "restart-loses-bindings": "PUBLISH-007",
 }
-#: What shows only where the latest message of a queue had just been confirmed.
-_AT_A_MOMENT = {"confirms-before-disk": (40.0, (Kind.KILL,))}
+#: What shows only where the latest message of a queue had just been confirmed; or where more waits in a queue than its
+#: consumers' limits allow.
+_AT_A_MOMENT = {"confirms-before-disk": (40.0, (Kind.KILL,)), "restart-flags-all": (12.0, (Kind.STOP,))}
 #: What shows only where messages wait in queues: publishers are as fast as they can.
 _IN_LONG_QUEUES = ("restart-counts-anew", "restart-turns-around")
 _QUICK = ("redelivered-never-set", "message-lost-on-channel-close", "confirm-twice", "prefetch-off-by-one")

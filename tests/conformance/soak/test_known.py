@@ -1,0 +1,30 @@
+"""What a soak finds is known of the versions, queues and targets that it is a finding about, and of no others."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqpspec.conformance.soak.findings import CLOSED, Finding, What
+from amqpspec.conformance.soak.judging import SoakJudgement
+from amqpspec.conformance.soak.known import known_finding
+from amqpspec.conformance.verdicts.judgement import TargetDescription
+
+
+@pytest.mark.parametrize(
+    ("label", "dialect", "queue", "lines", "is_known"),
+    [
+        ("cluster:rabbitmq:4.3", "rabbitmq-4.3", "q", {CLOSED: 7}, True),
+        ("cluster:rabbitmq:4.0", "rabbitmq-4.0", "q", {CLOSED: 7}, True),
+        ("cluster:rabbitmq:3.10", "rabbitmq-3", "q", {CLOSED: 7}, False),
+        ("docker:rabbitmq:4.3", "rabbitmq-4.3", "q", {CLOSED: 7}, False),
+        ("cluster:rabbitmq:4.3", "rabbitmq-4.3", "q", {}, False),
+        ("cluster:rabbitmq:4.3", "rabbitmq-4.3", "stream", {CLOSED: 7}, False),
+    ],
+)
+def test_settlements_that_a_close_overtakes(
+    label: str, dialect: str, queue: str, lines: dict[str, int], is_known: bool
+) -> None:
+    judgement = SoakJudgement(queue_types={"q": "classic", "stream": "stream"})
+    finding = Finding(What.SETTLED, queue, "p1-1", 1.0, lines)
+    target = TargetDescription(label, "RabbitMQ", "", dialect)
+    assert bool(known_finding(finding, judgement, target)) is is_known
