@@ -24,6 +24,8 @@ from amqpspec.model.promises.capabilities import METHODS, capability_of
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
+from amqpspec.model.promises.features import FEATURES
+from amqpspec.model.promises.registry import requirement
 from amqpspec.model.promises.text_means import COUNTS, GET, MEANS, ROUND_TRIP
 from amqpspec.model.promises.text_values import TextChoice
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
@@ -167,7 +169,7 @@ def _seen_extension(
     judgement = _judged(rows, base)
     if _note_error(judgement, rows, errors):
         return SeenExtension(capability, announced, announced)  # taken at its word
-    about = (requirement for requirement in judgement.exercised if capability_of(requirement) == capability)
+    about = (each for each in judgement.exercised if capability in (capability_of(each), *requirement(each).features))
     shown = capability in METHODS.values() or any(True for _ in about)
     works = judgement.verdict is Verdict.PASS and shown
     return SeenExtension(capability, announced, works, "" if works else _observed(rows, judgement))
@@ -177,7 +179,9 @@ def _text_of(capability: str) -> Dialect:
     """The text with it. Where consumers share their limits, a broker is not blamed for whom of them it serves. Where
     there are none, they are taken for each consumer's own.
     """
-    beside = ["per_consumer_qos"] if capability == "consumer_priorities" else []
+    beside = FEATURES[capability].needs if capability in FEATURES else ()
+    if capability == "consumer_priorities":
+        beside = ("per_consumer_qos",)
     return text_with([capability, *beside])
 
 

@@ -326,6 +326,8 @@ class Queue:
     dropping: list[Dropping] = doubt(factory=list)
     #: consumers that are gone but may still be counted
     still_counted: int = doubt(0)
+    #: messages that expired and that another product than RabbitMQ may count until somebody asks for them
+    expired_counted: int = doubt(0)
     #: ready messages by the last declare-ok that still counted a consumer which is gone: that one may yet be handed
     #: them, so the count proves nothing
     ready_while_gone_counted: int = doubt(0)

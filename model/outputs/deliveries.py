@@ -316,6 +316,7 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
             requirement = "GET-003" if limited else missed(queue, broker.latest) or queue.messages[0].reason
             return unexpected(requirement, "basic.get-empty although a message is ready")
         nothing_was_got(broker, channel)
+        queue.expired_counted = 0
         if broker.has_doubts and not broker.with_room(queue):
             none_is_there(broker, queue)
             late_ones_are_away(queue)

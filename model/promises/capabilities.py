@@ -83,7 +83,7 @@ REPLACED = {"QOS-016": "per_consumer_qos"}
 
 def required_of(dialect: Dialect) -> tuple[str, ...]:
     """The capabilities that a broker of the dialect advertises."""
-    return CAPABILITIES if dialect.extensions else tuple(sorted(dialect.announced))
+    return CAPABILITIES if dialect.extensions else tuple(sorted(dialect.announced.intersection(CAPABILITIES)))
 
 
 def advertised(server_properties: Mapping[str, Any]) -> frozenset[str]:
