@@ -6,6 +6,7 @@ Lines that begin with `@` say what the file is:
     @title …                        a sentence
     @queue-types classic quorum     run once for each, `$type` standing for it; none: run once
     @dialects rabbitmq-3 …          only these; none: all
+    @own …                          it shows a way of RabbitMQ's own, this one: no other product is asked for it
     @waits                          spends its time waiting, so it runs beside others
     @alone                          changes the broker as a whole, so it runs beside no other (but those that begin
                                     with the same operator.configure)
@@ -26,7 +27,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_parsing import CommandSyntaxError, parse_command
 from amqpspec.model.promises.dialects import DIALECTS
 
-KEYS = ("requirement", "title", "queue-types", "dialects", "waits", "alone", "rough", "slow")
+KEYS = ("requirement", "title", "queue-types", "dialects", "own", "waits", "alone", "rough", "slow")
 QUEUE_TYPES = ("classic", "quorum", "stream")
 #: Most commands that one line stands for.
 MOST_REPEATED = 1000
@@ -49,6 +50,8 @@ class CommandFile:
     title: str = ""
     queue_type: str | None = None
     dialects: tuple[str, ...] = ()
+    #: the way of RabbitMQ's own that it shows; "": it can be carried out by any product
+    own: str = ""
     #: it spends its time waiting, so it runs beside others; it changes the broker as a whole, so it runs beside none
     waits: bool = False
     alone: bool = False
@@ -77,6 +80,7 @@ def parse_command_file(text: str, where: str = "<text>", name: str = "text") -> 
         requirement=said.get("requirement"),
         title=said.get("title", ""),
         dialects=tuple(said.get("dialects", "").split()),
+        own=said.get("own", ""),
         waits="waits" in said,
         alone="alone" in said,
         rough="rough" in said,

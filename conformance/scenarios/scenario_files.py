@@ -79,21 +79,26 @@ def selected(prefixes: Sequence[str], dialect: str) -> list[CommandFile]:
     judged_by = dialect_named(dialect)
     if judged_by.extensions:
         return list(chosen)
-    return [_in_the_text(scenario, judged_by) for scenario in chosen if _is_of_the_text(scenario, judged_by)]
+    return [_in_the_text(scenario, judged_by) for scenario in chosen if not why_not_of(scenario, judged_by)]
 
 
-def _is_of_the_text(scenario: CommandFile, dialect: Dialect) -> bool:
-    """Has the text, or a feature that is there, what the scenario is about? The text has no types of queues: the
-    classic one is just a queue. What the arguments of a queue mean is in no text.
+def why_not_of(scenario: CommandFile, dialect: Dialect) -> str:
+    """Why a product that is held to the text and some features is not asked for the scenario; "": it is.
+
+    The text has no types of queues: the classic one is just a queue. What the arguments of a queue mean is in no text.
     """
-    if scenario.requirement is not None and requirements()[scenario.requirement].note_in(dialect.name) is None:
-        return False
-    return all(
-        means_something(dialect, name, value) or (name, value) == (_TYPE, _CLASSIC)
-        for command in scenario.commands
-        if command.method == "queue.declare"
-        for name, value in _arguments(command).items()
-    )
+    id = scenario.requirement
+    if scenario.own:
+        return scenario.own
+    if scenario.dialects and base_of(dialect.name) not in scenario.dialects:
+        return f"for {', '.join(scenario.dialects)}"
+    if id is not None and requirements()[id].note_in(dialect.name) is None:
+        return f"{id} is no matter of the text or of its features"
+    for command in scenario.commands:
+        for name, value in _arguments(command).items() if command.method == "queue.declare" else ():
+            if not means_something(dialect, name, value) and (name, value) != (_TYPE, _CLASSIC):
+                return f"needs {name}" if name != _TYPE else f"needs {name}={value}"
+    return ""
 
 
 def _in_the_text(scenario: CommandFile, dialect: Dialect) -> CommandFile:

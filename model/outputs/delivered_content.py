@@ -83,6 +83,7 @@ from amqpspec.model.outputs.carried_counts import (
 from amqpspec.model.outputs.delivered_message import ONE_COPY
 from amqpspec.model.outputs.expected_properties import expected_properties
 from amqpspec.model.outputs.free_properties import as_free
+from amqpspec.model.outputs.letters_of_others import as_of_others
 from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.outputs.unseen_counts import counted_unseen
 from amqpspec.model.promises.queue_types import QueueType
@@ -111,8 +112,10 @@ def check_delivery(
     broker: Broker, channel: Channel, queue: Queue, message: Message, method: Method, by_get: bool
 ) -> tuple[Mismatch, ...]:
     """Compare everything that a deliver or get-ok says about a message that may be delivered. Empty if right."""
-    arguments = method.arguments
     wrong: list[Mismatch] = [*wrong_number(broker, channel, queue, method)]
+    if message.deaths and not broker.dialect.extensions:
+        method = as_of_others(message, method)
+    arguments = method.arguments
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True
     if message.may_be_flagged or may_be_redelivered(queue, message):

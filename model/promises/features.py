@@ -39,6 +39,10 @@ FEATURES: Mapping[str, Feature] = MappingProxyType(
             Feature("expiration", "a message whose expiration is over is not delivered"),
             _argument("x-message-ttl", "a message is not delivered that has been in its queue for so long"),
             _argument("x-expires", "a queue that is not used for so long is deleted"),
+            _argument("x-dead-letter-exchange", "what is rejected for good is published to that exchange"),
+            _argument(
+                "x-dead-letter-routing-key", "dead letters are published with that key", "x-dead-letter-exchange"
+            ),
         )
     }
 )
