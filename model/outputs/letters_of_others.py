@@ -42,4 +42,5 @@ def _with_history(expected: Mapping[str, Any], observed: Mapping[str, Any]) -> d
     sent = {name: value for name, value in told.items() if name in own or not name.startswith(_OF_BROKERS)}
     theirs = {name: value for name, value in (expected.get("headers") or {}).items() if name not in own}
     kept = {name: value for name, value in observed.items() if name not in ("headers", "expiration")}
-    return {**kept, "headers": {**sent, **theirs}}
+    again = {name: value for name, value in expected.items() if name == "expiration"}
+    return {**kept, **again, "headers": {**sent, **theirs}}
