@@ -148,7 +148,7 @@ def without_meaning(content: Content | None, dialect: Dialect = AMQP_0_9_1) -> C
     if content is None:
         return None
     properties = dict(content.properties)
-    if not dialect.has("expiration"):
+    if not dialect.has("expiration") or not properties.get("expiration", "").isdecimal():
         properties.pop("expiration", None)
     if properties.get("user_id") != _USER:
         properties.pop("user_id", None)

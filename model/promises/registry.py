@@ -37,7 +37,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from amqpspec.model.promises.capabilities import comes_with, is_replaced
+from amqpspec.model.promises.capabilities import CAPABILITIES, comes_with, is_replaced
 from amqpspec.model.promises.dialect_names import base_of, capabilities_of
 from amqpspec.model.promises.features import FEATURES
 from amqpspec.model.promises.strength import Strength
@@ -216,8 +216,9 @@ def _entry(where: str, area: str, prefix: str, table: dict[str, Any]) -> Require
 def _part_of_others(where: str, table: dict[str, Any]) -> dict[str, Any]:
     """What of it holds products that are not RabbitMQ, beside what the dialects say."""
     features, neutral = table.get("features", []), table.get("neutral", AS_STATED)
-    if not isinstance(features, list) or not all(each in FEATURES for each in features):
-        raise RegistryError(f"{where}: features must be a list of {', '.join(FEATURES)}")
+    known = (*FEATURES, *CAPABILITIES)
+    if not isinstance(features, list) or not all(each in known for each in features):
+        raise RegistryError(f"{where}: features must be a list of {', '.join(known)}")
     if not isinstance(neutral, str) or not neutral.strip() or ("neutral" in table and not features):
         raise RegistryError(f"{where}: neutral must be a text that is not empty, beside features")
     return {"features": tuple(features), "neutral": _one_line(neutral)}
