@@ -150,11 +150,12 @@ def without_meaning(content: Content | None, dialect: Dialect = AMQP_0_9_1) -> C
     properties = dict(content.properties)
     if not dialect.has("expiration") or not properties.get("expiration", "").isdecimal():
         properties.pop("expiration", None)
-    if properties.get("user_id") != _USER:
+    if properties.get("user_id") != _USER and not dialect.has("user-id"):
         properties.pop("user_id", None)
+    unknown = [name for name in KEY_HEADERS if not dialect.has(name)]
     headers = properties.get("headers")
-    if headers and not headers.keys().isdisjoint(KEY_HEADERS):
-        properties["headers"] = {name: value for name, value in headers.items() if name not in KEY_HEADERS}
+    if headers and not headers.keys().isdisjoint(unknown):
+        properties["headers"] = {name: value for name, value in headers.items() if name not in unknown}
     return content if properties == content.properties else replace(content, properties=properties)
 
 

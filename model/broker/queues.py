@@ -237,6 +237,8 @@ class ActiveConsumer:
     is_quiescing: bool = False
 
     # ---- doubt
+    #: it was handed something since it became the active one
+    is_shown: bool = doubt(False)
     #: the one that was quiescing last; what was ready before this stamp may have been handed to it unseen
     previous: Consumer | None = doubt(None, view="previous_active")
     previous_may_hold_before: int = doubt(0, view="previous_active")

@@ -73,9 +73,11 @@ RABBITMQS_OWN = frozenset(
         "CONFIRM-007",
         "CONFIRM-013",
         "CONFIRM-014",
-        "PRIORITY-003",
     }
 )
+
+#: Of areas that a capability tells of, those that come with a feature alone.
+OF_FEATURES = frozenset({"PRIORITY-003"})
 
 #: Rules of the text that an extension replaces.
 REPLACED = {"QOS-016": "per_consumer_qos"}
@@ -101,7 +103,9 @@ def missing(server_properties: Mapping[str, Any], dialect: Dialect) -> list[str]
 
 
 def capability_of(requirement: str) -> str | None:
-    """The capability that the requirement is about."""
+    """The capability that the requirement is about. What needs another extension is about that."""
+    if requirement in OF_FEATURES:
+        return None
     return REQUIREMENTS.get(requirement) or REQUIREMENTS.get(requirement.rpartition("-")[0])
 
 

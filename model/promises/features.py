@@ -51,6 +51,12 @@ FEATURES: Mapping[str, Feature] = MappingProxyType(
                 {"x-overflow": ("drop-head", "reject-publish")},
                 ("publisher_confirms", "x-max-length"),
             ),
+            _argument("x-max-priority", "messages of a higher priority are delivered first"),
+            _argument("x-single-active-consumer", "one consumer is served at a time, and another when it goes"),
+            Feature("alternate-exchange", "what an exchange cannot route goes to the one that it names"),
+            Feature("CC", "a message goes by the keys in its header CC as well"),
+            Feature("BCC", "a message goes by the keys in its header BCC as well, which nobody sees"),
+            Feature("user-id", "a message may name no other user than that of its connection"),
         )
     }
 )
