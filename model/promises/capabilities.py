@@ -73,6 +73,11 @@ RABBITMQS_OWN = frozenset(
         "CONFIRM-007",
         "CONFIRM-013",
         "CONFIRM-014",
+        "PUBLISH-017",
+        "REPLY-002",
+        "REPLY-003",
+        "REPLY-005",
+        "REPLY-006",
     }
 )
 

@@ -15,7 +15,7 @@ from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.features import FEATURES
 
 #: What can be held to beside the text: capabilities, and features that no capability tells of. Of connection.blocked
-#: nothing can be seen from outside; direct_reply_to rests on names and codes of RabbitMQ.
+#: nothing can be seen from outside.
 EXTENSIONS = (
     "authentication_failure_close",
     "basic.nack",
