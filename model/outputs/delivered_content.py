@@ -81,9 +81,9 @@ from amqpspec.model.outputs.carried_counts import (
     may_be_redelivered,
 )
 from amqpspec.model.outputs.delivered_message import ONE_COPY
+from amqpspec.model.outputs.deliveries_of_others import as_of_others, is_of_others
 from amqpspec.model.outputs.expected_properties import expected_properties
 from amqpspec.model.outputs.free_properties import as_free
-from amqpspec.model.outputs.letters_of_others import as_of_others
 from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.outputs.unseen_counts import counted_unseen
 from amqpspec.model.promises.queue_types import QueueType
@@ -113,8 +113,9 @@ def check_delivery(
 ) -> tuple[Mismatch, ...]:
     """Compare everything that a deliver or get-ok says about a message that may be delivered. Empty if right."""
     wrong: list[Mismatch] = [*wrong_number(broker, channel, queue, method)]
-    if message.deaths and not broker.dialect.extensions:
-        method = as_of_others(message, method)
+    expected = expected_properties(broker, queue, message, by_get)
+    if not broker.dialect.extensions and is_of_others(queue, message):
+        method = as_of_others(queue, message, method, expected)
     arguments = method.arguments
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True
@@ -140,7 +141,6 @@ def check_delivery(
             requirement = "DLX-005"
         wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{method.name} exchange or key", False, allowed))
     observed = method.content.properties if method.content else {}
-    expected = expected_properties(broker, queue, message, by_get)
     if message.unseen or message.recalled or message.may_have_timed_out or counts_are_open(queue, message):
         expected = counted_unseen(broker, queue, message, observed, by_get)
     if message.deaths:

@@ -56,6 +56,12 @@ FEATURES: Mapping[str, Feature] = MappingProxyType(
             Feature("alternate-exchange", "what an exchange cannot route goes to the one that it names"),
             Feature("CC", "a message goes by the keys in its header CC as well"),
             Feature("BCC", "a message goes by the keys in its header BCC as well, which nobody sees"),
+            Feature(
+                "streams",
+                "a queue of x-queue-type=stream is read again and again, from where x-stream-offset says",
+                {"x-queue-type": ("stream",)},
+                ("per_consumer_qos", "publisher_confirms"),
+            ),
             Feature("direct_reply_to", "a reply to amq.rabbitmq.reply-to reaches who asked, and nobody else"),
             Feature("user-id", "a message may name no other user than that of its connection"),
         )
