@@ -10,6 +10,7 @@ from rich.text import Text
 
 from amqpspec.conformance.profile.profile import Profile, SeenChoice, SeenExtension
 from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.model.promises.features import FEATURES
 from amqpspec.reports.readable_table import ReadableTable, text_column
 from amqpspec.reports.text import plural, visible
 
@@ -49,11 +50,13 @@ def _seen(seen: SeenChoice) -> str:
 
 
 def _extension(seen: SeenExtension) -> str:
+    if seen.works and seen.announced:
+        return "announced, and works"
     if seen.works:
-        return "announced, and works" if seen.announced else "not announced, and works"
+        return "works" if seen.capability in FEATURES else "not announced, and works"
     if seen.announced:
         return f"announced, and does not work: {seen.observed}"
-    return f"not there: {seen.observed}"
+    return f"{seen.working}: {seen.observed}"
 
 
 def profile_as_json(profile: Profile, target: TargetDescription) -> str:
@@ -78,6 +81,7 @@ def profile_as_json(profile: Profile, target: TargetDescription) -> str:
                 "name": each.capability,
                 "announced": each.announced,
                 "works": each.works,
+                "working": each.working,
                 "observed": each.observed,
             }
             for each in profile.extensions

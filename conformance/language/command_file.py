@@ -6,6 +6,7 @@ Lines that begin with `@` say what the file is:
     @title …                        a sentence
     @queue-types classic quorum     run once for each, `$type` standing for it; none: run once
     @dialects rabbitmq-3 …          only these; none: all
+    @own …                          it shows a way of RabbitMQ's own, this one: no other product is asked for it
     @waits                          spends its time waiting, so it runs beside others
     @alone                          changes the broker as a whole, so it runs beside no other (but those that begin
                                     with the same operator.configure)
@@ -29,7 +30,7 @@ from amqpspec.model.promises.registry import requirements
 from amqpspec.model.protocol.methods import OPERATOR, Content, event_of
 from amqpspec.targets.codec.methods_codec import EncodingError, encode
 
-KEYS = ("requirement", "title", "queue-types", "dialects", "waits", "alone", "rough", "slow")
+KEYS = ("requirement", "title", "queue-types", "dialects", "own", "waits", "alone", "rough", "slow")
 QUEUE_TYPES = ("classic", "quorum", "stream")
 #: Most commands that one line stands for.
 MOST_REPEATED = 1000
@@ -52,6 +53,8 @@ class CommandFile:
     title: str = ""
     queue_type: str | None = None
     dialects: tuple[str, ...] = ()
+    #: the way of RabbitMQ's own that it shows; "": it can be carried out by any product
+    own: str = ""
     #: it spends its time waiting, so it runs beside others; it changes the broker as a whole, so it runs beside none
     waits: bool = False
     alone: bool = False
@@ -80,6 +83,7 @@ def parse_command_file(text: str, where: str = "<text>", name: str = "text") -> 
         requirement=said.get("requirement"),
         title=said.get("title", ""),
         dialects=tuple(said.get("dialects", "").split()),
+        own=said.get("own", ""),
         waits="waits" in said,
         alone="alone" in said,
         rough="rough" in said,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.profile.carrying_out import SEQUENCE, CarryingOut
-from amqpspec.conformance.profile.profile import BASE, Profile, SeenChoice, SeenExtension
+from amqpspec.conformance.profile.profile import BASE, Profile, SeenChoice, SeenExtension, Working
 from amqpspec.conformance.profile.shows import shows, shows_of_extensions
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
@@ -24,6 +25,8 @@ from amqpspec.model.promises.capabilities import METHODS, capability_of
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
+from amqpspec.model.promises.features import FEATURES
+from amqpspec.model.promises.registry import requirement
 from amqpspec.model.promises.text_means import COUNTS, GET, MEANS, ROUND_TRIP
 from amqpspec.model.promises.text_values import TextChoice
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
@@ -33,6 +36,8 @@ _BLIND = {GET: "unknown"}
 #: Carried out again as if the broker lacked it, which has to be right then: a message that nobody gets is lost, which
 #: is no matter of its count, and a publish that closes the channel is no matter of the round trip.
 _TRIED_WITHOUT = (ROUND_TRIP, COUNTS)
+#: By these frames a broker refuses what it was asked for.
+_ENDS = ("channel.close", "connection.close", "socket.closed")
 #: May the failure show that the broker lacks it?
 LACKING: Mapping[str, Callable[[Failure], bool]] = {
     ROUND_TRIP: lambda failure: True,
@@ -66,17 +71,21 @@ def measure(
             bases = dict.fromkeys(of_choices, with_choices(BASE, lacking))
             bases |= {name: with_choices(_text_of(name), lacking) for name in of_extensions}
             done = carrying_out.carry_out({**of_choices, **of_extensions}, bases)
-        rows = _rows(place)
-    announced = target.capabilities or frozenset()
-    errors: list[SuiteError] = carrying_out.errors
+            rows = _rows(place)
+            announced = target.capabilities or frozenset()
+            errors: list[SuiteError] = carrying_out.errors
+            seen_extensions = [
+                _seen_extension(name, name in announced, rows[name], bases[name], errors)
+                for name in of_extensions
+                if name in done
+            ]
+            ignored = _ignored(carrying_out, place, seen_extensions, lacking)
     seen_rows = {name: rows[name] for name in TEXT_CHOICES if name in of_choices and name in done}
     seen = _all_seen(seen_rows, lacking, errors)
     return Profile(
         (*(each for each in means if each.choice.name in choices), *seen),
         tuple(
-            _seen_extension(name, name in announced, rows[name], bases[name], errors)
-            for name in of_extensions
-            if name in done
+            replace(each, working=Working.IGNORED) if each.capability in ignored else each for each in seen_extensions
         ),
         tuple(sorted(announced.difference(of_extensions))),
         tuple(errors),
@@ -165,20 +174,46 @@ def _seen_extension(
 ) -> SeenExtension:
     """It works where everything was right, and its method was taken or something that is about it made a difference."""
     judgement = _judged(rows, base)
-    if _note_error(judgement, rows, errors):
-        return SeenExtension(capability, announced, announced)  # taken at its word
-    about = (requirement for requirement in judgement.exercised if capability_of(requirement) == capability)
+    if _note_error(judgement, rows, errors):  # taken at its word
+        return SeenExtension(capability, announced, Working.WORKS if announced else Working.REFUSED)
+    about = (each for each in judgement.exercised if capability in (capability_of(each), *requirement(each).features))
     shown = capability in METHODS.values() or any(True for _ in about)
-    works = judgement.verdict is Verdict.PASS and shown
-    return SeenExtension(capability, announced, works, "" if works else _observed(rows, judgement))
+    if judgement.verdict is Verdict.PASS and shown:
+        return SeenExtension(capability, announced, Working.WORKS)
+    observed = _observed(rows, judgement)
+    if any(row["kind"] == "frame" and row["direction"] == "received" and row["method"] in _ENDS for row in rows):
+        return SeenExtension(capability, announced, Working.REFUSED, observed)
+    return SeenExtension(capability, announced, Working.IN_PART, observed)
+
+
+def _ignored(
+    carrying_out: CarryingOut, place: Path, seen: Iterable[SeenExtension], lacking: Mapping[str, str]
+) -> set[str]:
+    """Those that do not work, and make no difference: all is right if it is carried out again as if nobody had it."""
+    names = [each.capability for each in seen if each.working is Working.IN_PART]
+    sequences = {f"{name} (without)": shows_of_extensions()[name] for name in names}
+    bases = {f"{name} (without)": with_choices(text_with(_beside(name)), lacking) for name in names}
+    done = carrying_out.carry_out(sequences, bases)
+    rows = _rows(place) if names else {}
+    return {
+        name
+        for name, (sequence, base) in zip(names, bases.items(), strict=True)
+        if sequence in done and _judged(rows[sequence], base).verdict is Verdict.PASS
+    }
 
 
 def _text_of(capability: str) -> Dialect:
-    """The text with it. Where consumers share their limits, a broker is not blamed for whom of them it serves. Where
-    there are none, they are taken for each consumer's own.
+    """The text with it, and with what it is tried with."""
+    return text_with([capability, *_beside(capability)])
+
+
+def _beside(capability: str) -> Collection[str]:
+    """What is there beside the capability. Where consumers share their limits, a broker is not blamed for whom of them
+    it serves. Where there are none, they are taken for each consumer's own.
     """
-    beside = ["per_consumer_qos"] if capability == "consumer_priorities" else []
-    return text_with([capability, *beside])
+    if capability == "consumer_priorities":
+        return ("per_consumer_qos",)
+    return FEATURES[capability].needs if capability in FEATURES else ()
 
 
 def _judged(rows: Sequence[TraceRow], dialect: Dialect) -> SequenceJudgement:
@@ -205,5 +240,5 @@ def _observed(rows: Sequence[TraceRow], judgement: SequenceJudgement) -> str:
     if judgement.failures:
         return judgement.failures[0].observed
     received = [row_event(row) for row in rows if row["kind"] == "frame" and row["direction"] == "received"]
-    errors = [each for each in received if each.name in ("channel.close", "connection.close", "socket.closed")]
+    errors = [each for each in received if each.name in _ENDS]
     return plain(str((errors or received)[-1])) if received else "nothing"

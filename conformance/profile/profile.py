@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from amqpspec.conformance.verdicts.judgement import SuiteError
 from amqpspec.model.promises.choices import Dialect
@@ -10,6 +11,7 @@ from amqpspec.model.promises.dialect_names import choices_of
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
+from amqpspec.model.promises.features import FEATURES
 from amqpspec.model.promises.text_means import MEANS
 from amqpspec.model.promises.text_values import TextChoice, Value
 
@@ -39,15 +41,35 @@ class SeenChoice:
         return any(each.right for each in self.values)
 
 
+class Working(StrEnum):
+    """What came of trying an extension."""
+
+    WORKS = "works"
+    #: it makes a difference, and not the one that it should
+    IN_PART = "works in part"
+    IGNORED = "is accepted and ignored"
+    REFUSED = "is refused"
+
+
 @dataclass(frozen=True, slots=True)
 class SeenExtension:
     """What was seen of one extension."""
 
     capability: str
     announced: bool
-    works: bool
+    working: Working
     #: what came where it does not
     observed: str = ""
+
+    @property
+    def works(self) -> bool:
+        return self.working is Working.WORKS
+
+    @property
+    def is_judged(self) -> bool:
+        """Is the broker held to it? What no capability tells of is there as soon as it makes a difference."""
+        in_part = self.working is Working.IN_PART and self.capability in FEATURES
+        return self.announced or self.works or in_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +89,7 @@ class Profile:
     @property
     def held_to(self) -> tuple[str, ...]:
         """The extensions that it announces or shows."""
-        seen = {each.capability for each in self.extensions if each.announced or each.works}
+        seen = {each.capability for each in self.extensions if each.is_judged}
         return tuple(each for each in EXTENSIONS if each in seen or each in self.taken_at_its_word)
 
     @property

@@ -14,8 +14,11 @@ from pathlib import Path
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile, read_command_file
 from amqpspec.conformance.session.command_sequence import CommandSequence
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
+from amqpspec.model.promises.features import means_something
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.protocol.methods import Content, Table
 from amqpspec.model.rules.basic.message_checks import KEY_HEADERS
@@ -73,30 +76,42 @@ def selected(prefixes: Sequence[str], dialect: str) -> list[CommandFile]:
         if (not wanted or (scenario.requirement or "").startswith(wanted))
         and (not scenario.dialects or base_of(dialect) in scenario.dialects)
     )
-    if dialect_named(dialect).extensions:
+    judged_by = dialect_named(dialect)
+    if judged_by.extensions:
         return list(chosen)
-    return [_in_the_text(scenario) for scenario in chosen if _is_of_the_text(scenario, dialect)]
+    return [_in_the_text(scenario, judged_by) for scenario in chosen if not why_not_of(scenario, judged_by)]
 
 
-def _is_of_the_text(scenario: CommandFile, dialect: str) -> bool:
-    """Has the text what the scenario is about? It has no types of queues: the classic one is just a queue. What the
-    arguments of a queue mean is in no text.
+def why_not_of(scenario: CommandFile, dialect: Dialect) -> str:
+    """Why a product that is held to the text and some features is not asked for the scenario; "": it is.
+
+    The text has no types of queues: the classic one is just a queue. What the arguments of a queue mean is in no text.
     """
-    if scenario.requirement is not None and requirements()[scenario.requirement].note_in(dialect) is None:
-        return False
-    declared = [_arguments(command) for command in scenario.commands if command.method == "queue.declare"]
-    return all(table.keys() <= {_TYPE} and table.get(_TYPE, _CLASSIC) == _CLASSIC for table in declared)
+    id = scenario.requirement
+    if scenario.own:
+        return scenario.own
+    if scenario.dialects and base_of(dialect.name) not in scenario.dialects:
+        return f"for {', '.join(scenario.dialects)}"
+    if id is not None and requirements()[id].note_in(dialect.name) is None:
+        return f"{id} is no matter of the text or of its features"
+    for command in scenario.commands:
+        for name, value in _arguments(command).items() if command.method == "queue.declare" else ():
+            if not means_something(dialect, name, value) and (name, value) != (_TYPE, _CLASSIC):
+                return f"needs {name}" if name != _TYPE else f"needs {name}={value}"
+    return ""
 
 
-def _in_the_text(scenario: CommandFile) -> CommandFile:
-    """The scenario, whose queues have no type, whose messages do not expire, and whose bindings are in the text."""
+def _in_the_text(scenario: CommandFile, dialect: Dialect) -> CommandFile:
+    """The scenario, whose queues have no type, whose messages have nothing that is neither in the text nor among the
+    features that are there, and whose bindings are in the text.
+    """
     topics = {_exchange(each) for each in scenario.commands if each.arguments.get("type") == "topic"}
     in_the_text = (
         each
         for each in scenario.commands
         if not _matches_otherwise(each) and (_exchange(each) not in topics or _has_key_of_topics(each))
     )
-    commands = (replace(each, content=without_meaning(each.content)) for each in in_the_text)
+    commands = (replace(each, content=without_meaning(each.content, dialect)) for each in in_the_text)
     return replace(scenario, commands=tuple(without_reserved(_without_type(each)) for each in commands))
 
 
@@ -125,25 +140,28 @@ def without_reserved(command: Command) -> Command:
     return command if arguments == command.arguments else replace(command, arguments=arguments)
 
 
-def without_meaning(content: Content | None) -> Content | None:
-    """The content without what a broker may act by though no text says how, nor that it does.
+def without_meaning(content: Content | None, dialect: Dialect = AMQP_0_9_1) -> Content | None:
+    """The content without what a broker may act by though no text says how, nor that it does; but for features.
 
     These are the time to live, the user-id of somebody else (RabbitMQ refuses it), and further routing keys in headers.
     """
     if content is None:
         return None
-    properties = {name: value for name, value in content.properties.items() if name != "expiration"}
-    if properties.get("user_id") != _USER:
+    properties = dict(content.properties)
+    if not dialect.has("expiration") or not properties.get("expiration", "").isdecimal():
+        properties.pop("expiration", None)
+    if properties.get("user_id") != _USER and not dialect.has("user-id"):
         properties.pop("user_id", None)
+    unknown = [name for name in KEY_HEADERS if not dialect.has(name)]
     headers = properties.get("headers")
-    if headers and not headers.keys().isdisjoint(KEY_HEADERS):
-        properties["headers"] = {name: value for name, value in headers.items() if name not in KEY_HEADERS}
+    if headers and not headers.keys().isdisjoint(unknown):
+        properties["headers"] = {name: value for name, value in headers.items() if name not in unknown}
     return content if properties == content.properties else replace(content, properties=properties)
 
 
 def _without_type(command: Command) -> Command:
     table = _arguments(command)
-    if _TYPE not in table:
+    if table.get(_TYPE) != _CLASSIC:
         return command
     left = {name: value for name, value in table.items() if name != _TYPE}
     others = {name: value for name, value in command.arguments.items() if name != "arguments"}

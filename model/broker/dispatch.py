@@ -126,7 +126,7 @@ def elect(broker: BrokerState, queue: Queue, requirement: str) -> None:
 
 def _activate(queue: Queue, consumer: Consumer, stamp: int, requirement: str) -> None:
     active = queue.active
-    active.consumer, active.is_quiescing, active.reason = consumer, False, requirement
+    active.consumer, active.is_quiescing, active.reason, active.is_shown = consumer, False, requirement, False
     if requirement != "SAC-001":
         consumer.reason, consumer.stamp = requirement, stamp
 
@@ -148,6 +148,16 @@ def taker_before(queue: Queue, message: Message) -> Consumer | None:
     if previous is None or previous not in queue.consumers or not previous.no_ack:
         return None
     return previous if was_on_its_way(queue, previous, message.stamp) else None
+
+
+def is_chosen(broker: BrokerState, queue: Queue, consumer: Consumer) -> bool:
+    """It is handed something: may it be the active one, which only that shows? Which of those that wait is the next one
+    is RabbitMQ's way; that it stays is the feature (SAC-001).
+    """
+    if broker.dialect.extensions or queue.active.is_shown or consumer not in queue.consumers:
+        return False
+    _activate(queue, consumer, broker.stamp, queue.active.reason)
+    return True
 
 
 def stays_after_all(queue: Queue, consumer: Consumer) -> None:

@@ -70,9 +70,9 @@ class Overflow(Enum):
 
 def has_length_limit(broker: BrokerState, queue: Queue) -> bool:
     arguments = queue.in_force
-    if queue.type is QueueType.STREAM or not broker.dialect.extensions:
-        return False  # what a stream drops is a matter of its retention
-    return LENGTH in arguments or BYTES in arguments
+    if queue.type is QueueType.STREAM:
+        return False  # what it drops is a matter of its retention
+    return any(name in arguments and broker.dialect.has(name) for name in (LENGTH, BYTES))
 
 
 def overflow(queue: Queue) -> Overflow:

@@ -286,7 +286,7 @@ class QueueSteps(BrokerState):
         """
         if queue.open_by:
             return 0, ANY_NUMBER
-        high = most_ready(queue)
+        high = most_ready(queue) + queue.expired_counted
         low = len(queue.messages) - len(queue.unproven)
         if self.has_doubts:
             low -= uncounted_at_most(queue)

@@ -237,6 +237,8 @@ class ActiveConsumer:
     is_quiescing: bool = False
 
     # ---- doubt
+    #: it was handed something since it became the active one
+    is_shown: bool = doubt(False)
     #: the one that was quiescing last; what was ready before this stamp may have been handed to it unseen
     previous: Consumer | None = doubt(None, view="previous_active")
     previous_may_hold_before: int = doubt(0, view="previous_active")
@@ -326,6 +328,8 @@ class Queue:
     dropping: list[Dropping] = doubt(factory=list)
     #: consumers that are gone but may still be counted
     still_counted: int = doubt(0)
+    #: messages that expired and that another product than RabbitMQ may count until somebody asks for them
+    expired_counted: int = doubt(0)
     #: ready messages by the last declare-ok that still counted a consumer which is gone: that one may yet be handed
     #: them, so the count proves nothing
     ready_while_gone_counted: int = doubt(0)

@@ -55,10 +55,11 @@ def begin_time_to_live(dialect: Dialect, queue: Queue, message: Message, since: 
 
 def time_to_live(dialect: Dialect, queue: Queue, message: Message) -> int | None:
     """Milliseconds that the message, as it was published, may live in the queue; None: any time."""
-    if not dialect.extensions or queue.type is QueueType.STREAM or queue.reply_address:
+    if queue.type is QueueType.STREAM or queue.reply_address:
         return None
-    own = message.content.properties.get("expiration")
-    times = (None if own is None else int(own), queue.in_force.get(ARGUMENT))
+    own = message.content.properties.get("expiration") if dialect.has("expiration") else None
+    of_queue = queue.in_force.get(ARGUMENT) if dialect.has(ARGUMENT) else None
+    times = (int(own) if own is not None and own.isdecimal() else None, of_queue)
     return min((each for each in times if is_whole_number(each)), default=None)
 
 
@@ -83,6 +84,19 @@ def exposed(dialect: Dialect, queue: Queue, away: float) -> Iterator[Message]:
             yield message
         elif row == 0 and not queue.returned and not queue.messages[-1].priority:
             return
+
+
+def may_go(dialect: Dialect, queue: Queue, away: float) -> Iterator[Message]:
+    """The messages that the queue may remove next when their time is up.
+
+    That only the one in front is looked at is RabbitMQ's way: others may as well remove the one whose time is up first.
+    """
+    yield from exposed(dialect, queue, away)
+    if not dialect.extensions:
+        timed = ((message.deadline.earliest, message) for message in queue.messages if message.deadline is not None)
+        first = min(timed, key=lambda pair: pair[0], default=None)
+        if first is not None and first[1] not in islice(queue.messages, int(away) + 1):
+            yield first[1]
 
 
 def over_in_front(dialect: Dialect, queue: Queue, moment: float) -> list[Message]:

@@ -81,6 +81,7 @@ from amqpspec.model.outputs.carried_counts import (
     may_be_redelivered,
 )
 from amqpspec.model.outputs.delivered_message import ONE_COPY
+from amqpspec.model.outputs.deliveries_of_others import as_of_others, is_of_others
 from amqpspec.model.outputs.expected_properties import expected_properties
 from amqpspec.model.outputs.free_properties import as_free
 from amqpspec.model.outputs.mismatch import Mismatch
@@ -111,8 +112,11 @@ def check_delivery(
     broker: Broker, channel: Channel, queue: Queue, message: Message, method: Method, by_get: bool
 ) -> tuple[Mismatch, ...]:
     """Compare everything that a deliver or get-ok says about a message that may be delivered. Empty if right."""
-    arguments = method.arguments
     wrong: list[Mismatch] = [*wrong_number(broker, channel, queue, method)]
+    expected = expected_properties(broker, queue, message, by_get)
+    if not broker.dialect.extensions and is_of_others(queue, message):
+        method = as_of_others(queue, message, method, expected)
+    arguments = method.arguments
     if (message.unseen or message.recalled) and arguments.get("redelivered"):
         message.redelivered = True
     if message.may_be_flagged or may_be_redelivered(queue, message):
@@ -137,7 +141,6 @@ def check_delivery(
             requirement = "DLX-005"
         wrong.append(Mismatch(requirement, Shape.WRONG_ARGUMENT, f"{method.name} exchange or key", False, allowed))
     observed = method.content.properties if method.content else {}
-    expected = expected_properties(broker, queue, message, by_get)
     if message.unseen or message.recalled or message.may_have_timed_out or counts_are_open(queue, message):
         expected = counted_unseen(broker, queue, message, observed, by_get)
     if message.deaths:

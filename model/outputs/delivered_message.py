@@ -129,8 +129,8 @@ def out_of_order(broker: Broker, queue: Queue, method: Method, requirement: str)
 
 
 def _may_be_anywhere(broker: Broker, *messages: Message) -> bool:
-    """Has any of them been given back, of which the text does not say where it goes?"""
-    return not broker.dialect.extensions and any(message.redelivered for message in messages)
+    """Has any of them been given back, or is a dead letter? The text does not say where it goes."""
+    return not broker.dialect.extensions and any(message.redelivered or message.deaths for message in messages)
 
 
 def _is_doubtful(message: Message) -> bool:

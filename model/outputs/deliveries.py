@@ -130,7 +130,7 @@ def observe_deliver(broker: Broker, channel: Channel, method: Method) -> Mismatc
             _hand_over(broker, channel, queue, late, consumer, consumer.no_ack)
         return wrong
     messages = queue.messages
-    if messages and not messages[0].passed_over_by and _is_it(messages[0], method):
+    if messages and not messages[0].passed_over_by and _is_it(broker, messages[0], method):
         index = 0
     else:
         found = find(broker, channel, queue, method)
@@ -212,9 +212,10 @@ def _check_time(broker: Broker, message: Message) -> Mismatches:
     return (Mismatch(message.ttl_from, Shape.UNEXPECTED, detail, argument="body", about=message),)
 
 
-def _is_it(message: Message, method: Method) -> bool:
-    content = method.content
-    return content is not None and message.content.body == content.body and is_likely(message, method)
+def _is_it(broker: Broker, message: Message, method: Method) -> bool:
+    if method.content is None or message.content.body != method.content.body:
+        return False
+    return is_likely(message, method, tells=broker.dialect.extensions)
 
 
 def _hand_over(
@@ -316,6 +317,7 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
             requirement = "GET-003" if limited else missed(queue, broker.latest) or queue.messages[0].reason
             return unexpected(requirement, "basic.get-empty although a message is ready")
         nothing_was_got(broker, channel)
+        queue.expired_counted = 0
         if broker.has_doubts and not broker.with_room(queue):
             none_is_there(broker, queue)
             late_ones_are_away(queue)

@@ -35,6 +35,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.dispatch import (
     contenders,
+    is_chosen,
     priority,
     service_is_unknown,
     stays_after_all,
@@ -83,8 +84,10 @@ def _check_active_consumer(broker: Broker, queue: Queue, consumer: Consumer, mes
     if service_is_unknown(broker, queue):
         return NONE
     if active.consumer is consumer and not (active.is_quiescing and not was_on_its_way(queue, consumer, message.stamp)):
-        if active.reason == "SAC-003" and _lost_before(queue, message, consumer.stamp):
+        if active.reason == "SAC-003" and broker.dialect.extensions and _lost_before(queue, message, consumer.stamp):
             return unexpected("SAC-003", "basic.deliver before the messages that the former consumer held")
+        return NONE
+    if is_chosen(broker, queue, consumer):
         return NONE
     if was_on_its_way(queue, consumer, message.stamp):
         if not consumer.no_ack:
@@ -122,6 +125,7 @@ def _is_certainly_behind(other: Message, taken: Message) -> bool:
 
 def note_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Message) -> Iterator[str]:
     """The consumer is being handed a message that has left its queue: what that shows, and what it means for others."""
+    queue.active.is_shown = True
     if len(queue.consumers) < 2:
         if queue.single_active_consumer and queue.active.reason != "SAC-001":
             yield queue.active.reason

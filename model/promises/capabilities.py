@@ -73,9 +73,16 @@ RABBITMQS_OWN = frozenset(
         "CONFIRM-007",
         "CONFIRM-013",
         "CONFIRM-014",
-        "PRIORITY-003",
+        "PUBLISH-017",
+        "REPLY-002",
+        "REPLY-003",
+        "REPLY-005",
+        "REPLY-006",
     }
 )
+
+#: Of areas that a capability tells of, those that come with a feature alone.
+OF_FEATURES = frozenset({"PRIORITY-003"})
 
 #: Rules of the text that an extension replaces.
 REPLACED = {"QOS-016": "per_consumer_qos"}
@@ -83,7 +90,7 @@ REPLACED = {"QOS-016": "per_consumer_qos"}
 
 def required_of(dialect: Dialect) -> tuple[str, ...]:
     """The capabilities that a broker of the dialect advertises."""
-    return CAPABILITIES if dialect.extensions else tuple(sorted(dialect.announced))
+    return CAPABILITIES if dialect.extensions else tuple(sorted(dialect.announced.intersection(CAPABILITIES)))
 
 
 def advertised(server_properties: Mapping[str, Any]) -> frozenset[str]:
@@ -101,7 +108,9 @@ def missing(server_properties: Mapping[str, Any], dialect: Dialect) -> list[str]
 
 
 def capability_of(requirement: str) -> str | None:
-    """The capability that the requirement is about."""
+    """The capability that the requirement is about. What needs another extension is about that."""
+    if requirement in OF_FEATURES:
+        return None
     return REQUIREMENTS.get(requirement) or REQUIREMENTS.get(requirement.rpartition("-")[0])
 
 

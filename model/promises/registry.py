@@ -14,6 +14,10 @@ with) and an array of tables `requirement`:
                   abbreviates
 * `determinism`   "exact", "set" (several right answers) or "timing"
 * `verified`      which brokers were seen doing it; "no": only the source was read
+* `features`      optional: the rule holds any product that has all of these (`model.promises.features`); without them
+                  it is RabbitMQ's alone, unless a capability tells of it (`model.promises.capabilities`)
+* `neutral`       optional, with `features`: what such a product answers for, where that is not the whole statement:
+                  what is left out is RabbitMQ's own way
 * `dialects`      dialect to "as stated", or to what holds there instead; a dialect that is not listed is one that
                   the rule does not apply to
 
@@ -33,8 +37,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from amqpspec.model.promises.capabilities import comes_with, is_replaced
-from amqpspec.model.promises.dialect_names import base_of
+from amqpspec.model.promises.capabilities import CAPABILITIES, comes_with, is_replaced
+from amqpspec.model.promises.dialect_names import base_of, capabilities_of
+from amqpspec.model.promises.features import FEATURES
 from amqpspec.model.promises.strength import Strength
 
 LEVELS = ("0-9-1", "extension", "de-facto")
@@ -72,12 +77,16 @@ class Requirement:
     observable: str
     determinism: str
     verified: str
+    features: tuple[str, ...] = ()
+    neutral: str = AS_STATED
 
     def note_in(self, dialect_name: str) -> str | None:
         """What holds in the dialect: `AS_STATED`, or what holds there instead; None: the rule does not apply there."""
         if is_replaced(self.id, dialect_name):
             return None
         note = self.dialects.get(base_of(dialect_name))
+        if note is None and self.features and set(self.features) <= set(capabilities_of(dialect_name)):
+            return self.neutral
         return AS_STATED if note is None and comes_with(self.id, dialect_name) else note
 
     @property
@@ -183,7 +192,7 @@ def _entry(where: str, area: str, prefix: str, table: dict[str, Any]) -> Require
     expected = {*_TEXTS, "queue_types", "dialects"}
     if missing := expected - table.keys():
         raise RegistryError(f"{where}: {min(missing)} is missing")
-    if surplus := table.keys() - expected:
+    if surplus := table.keys() - expected - {"features", "neutral"}:
         raise RegistryError(f"{where}: unknown field {min(surplus)}")
     texts: dict[str, str] = {}
     for name in _TEXTS:
@@ -199,8 +208,20 @@ def _entry(where: str, area: str, prefix: str, table: dict[str, Any]) -> Require
         area=area,
         queue_types=_queue_types(where, table["queue_types"]),
         dialects=_dialects(where, table["dialects"]),
+        **_part_of_others(where, table),
         **texts,
     )
+
+
+def _part_of_others(where: str, table: dict[str, Any]) -> dict[str, Any]:
+    """What of it holds products that are not RabbitMQ, beside what the dialects say."""
+    features, neutral = table.get("features", []), table.get("neutral", AS_STATED)
+    known = (*FEATURES, *CAPABILITIES)
+    if not isinstance(features, list) or not all(each in known for each in features):
+        raise RegistryError(f"{where}: features must be a list of {', '.join(known)}")
+    if not isinstance(neutral, str) or not neutral.strip() or ("neutral" in table and not features):
+        raise RegistryError(f"{where}: neutral must be a text that is not empty, beside features")
+    return {"features": tuple(features), "neutral": _one_line(neutral)}
 
 
 def _queue_types(where: str, value: object) -> tuple[str, ...]:

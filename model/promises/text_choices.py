@@ -103,6 +103,8 @@ CODES: Mapping[str, tuple[int, ...]] = MappingProxyType(
         # no sentence says how the default exchange, or one that is predeclared, is refused
         "EXCHANGE-001": (*SOFT, 530),
         "EXCHANGE-003": (*SOFT, 530),
+        # no text of 0-9-1, and RabbitMQ's code is its own
+        "PUBLISH-012": (*SOFT, 530),
         # "MUST raise a channel exception", without a code
         "EXCHANGE-006": SOFT,
         "EXCHANGE-007": SOFT,
@@ -134,5 +136,5 @@ THE_TEXT = TextChoices(
     **_ALL,
     codes=CODES,
     # "If a unbind fails, the server MUST raise a connection exception.", against `must-exist`, not-found, which is soft
-    any_close=frozenset({"BIND-002", "EXCHANGE-001", "CHAN-017"}),
+    any_close=frozenset({"BIND-002", "EXCHANGE-001", "CHAN-017", "PUBLISH-012"}),
 )

@@ -29,6 +29,8 @@ from functools import partial
 from amqpspec.model.broker.broker import Broker, Rule
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.headers_matching import asks_for_nothing
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.features import means_something
 from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.basic.publish import return_at_once
 from amqpspec.model.rules.other_way import Applies, OtherWay, Way, refuse
@@ -48,6 +50,13 @@ def in_settled_way(broker: Broker, channel: Channel, method: Method, rule: Rule)
 def _process(way: Way, rule: Rule, broker: Broker, channel: Channel, method: Method) -> None:
     way(broker, channel, method, rule)
 
+
+#: Methods and their arguments that mean something by an extension.
+_EXTENSIONS_OF = {
+    ("basic.consume", "x-priority"): "consumer_priorities",
+    ("basic.consume", "x-stream-offset"): "streams",
+    ("exchange.declare", "alternate-exchange"): "alternate-exchange",
+}
 
 # -------------------------------------------------------------------------------------------- the ways
 
@@ -108,8 +117,15 @@ def _without(exchange: str) -> Way:
 def _has_arguments(broker: Broker, channel: Channel, method: Method) -> bool:
     """Has it arguments that mean nothing by what the broker has?"""
     table = method.arguments.get("arguments") or {}
-    known = {"x-priority"} if method.name == "basic.consume" and broker.dialect.has("consumer_priorities") else set()
-    return not (table.keys() <= known) and not method.arguments.get("passive")
+    known = (_has_meaning(broker.dialect, method.name, name, value) for name, value in table.items())
+    return not all(known) and not method.arguments.get("passive")
+
+
+def _has_meaning(dialect: Dialect, method: str, name: str, value: object) -> bool:
+    """Does the argument mean something by an extension that is there?"""
+    if method == "queue.declare":
+        return means_something(dialect, name, value)
+    return dialect.has(_EXTENSIONS_OF.get((method, name), "none"))
 
 
 def _always(broker: Broker, channel: Channel, method: Method) -> bool:

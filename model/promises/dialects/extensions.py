@@ -1,4 +1,4 @@
-"""The text of 0-9-1 with the extensions that a broker announces: what a product is held to that is not known.
+"""The text of 0-9-1 with the extensions that a broker announces or shows: what a product is held to that is not known.
 
 The name of such a dialect says all: `amqp-0-9-1+basic.nack+publisher_confirms`. An extension is what RabbitMQ's guide
 says of it, without RabbitMQ's own ways: its numbers of confirms in one frame, its texts, its types of queues.
@@ -12,9 +12,10 @@ from dataclasses import replace
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialect_names import SEPARATOR, base_of, capabilities_of
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
+from amqpspec.model.promises.features import FEATURES
 
-#: The capabilities that can be held to beside the text. Of connection.blocked nothing can be seen from outside;
-#: direct_reply_to rests on names and codes of RabbitMQ.
+#: What can be held to beside the text: capabilities, and features that no capability tells of. Of connection.blocked
+#: nothing can be seen from outside.
 EXTENSIONS = (
     "authentication_failure_close",
     "basic.nack",
@@ -23,6 +24,7 @@ EXTENSIONS = (
     "exchange_exchange_bindings",
     "per_consumer_qos",
     "publisher_confirms",
+    *FEATURES,
 )
 
 

@@ -46,7 +46,11 @@ def check_size(broker: Broker, content: Content) -> None:
 
 def check_properties(broker: Broker, channel: Channel, content: Content) -> None:
     """Everything that the properties can be refused for, in the order of the dialect."""
-    if not content.properties or not broker.dialect.extensions:
+    if not content.properties:
+        return
+    if not broker.dialect.extensions:
+        if broker.dialect.has("user-id"):
+            check_user_id(broker, channel, content)
         return
     if broker.dialect.user_id_checked_first:
         check_user_id(broker, channel, content)
@@ -68,9 +72,10 @@ def check_key_headers(content: Content) -> None:
 def further_keys(broker: Broker, content: Content, among: tuple[str, ...] = KEY_HEADERS) -> tuple[str, ...]:
     """The routing keys in CC and BCC; what is not text there does not count."""
     headers = content.properties.get("headers")
-    if not headers or not broker.dialect.extensions:
+    if not headers:
         return ()
-    lists = (headers[name] for name in among if isinstance(headers.get(name), list | tuple))
+    known = (name for name in among if broker.dialect.has(name))
+    lists = (headers[name] for name in known if isinstance(headers.get(name), list | tuple))
     return tuple(key for keys in lists for key in keys if isinstance(key, str))
 
 
@@ -119,7 +124,7 @@ def as_delivered(broker: Broker, content: Content) -> Content:
     To be called when the properties are known to be right.
     """
     properties = content.properties
-    if not properties or not broker.dialect.extensions:
+    if not properties or not broker.dialect.has("BCC"):
         return content
     headers = properties.get("headers")
     if not headers or "BCC" not in headers:

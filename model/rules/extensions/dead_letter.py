@@ -181,7 +181,7 @@ def _dead_letter(
     name = queue.in_force.get(EXCHANGE)
     if queue.policies and EXCHANGE in queue.policies.cleared:
         broker.fired(CLEARED)
-    if name is None or not broker.dialect.extensions or queue.deleted:
+    if name is None or not broker.dialect.has(EXCHANGE) or queue.deleted:
         return ()
     exchange = broker.exchanges.get(name)
     if exchange is None:
@@ -246,7 +246,7 @@ def has_to_be_seen(broker: Broker, queue: Queue, message: Message) -> bool:
 def letters_go_to(broker: Broker, queue: Queue, message: Message) -> list[Queue]:
     """The queues to which a dead letter of the message would go from the queue now."""
     exchange = broker.exchanges.get(queue.in_force[EXCHANGE]) if EXCHANGE in queue.in_force else None
-    if exchange is None or queue.deleted or not broker.dialect.extensions:
+    if exchange is None or queue.deleted or not broker.dialect.has(EXCHANGE):
         return []
     content, _ = recorded(broker.dialect, queue, message, REJECTED)
     return list(_routes(broker, exchange, _keys(queue, message), content).queues)

@@ -48,7 +48,7 @@ from amqpspec.model.rules.queue.queue import declare as declare_queue
 
 def consume(broker: Broker, channel: Channel, method: Method) -> None:
     """Whoever names the pseudo-queue consumes replies."""
-    if method.arguments.get("queue", "") == REPLY_TO and broker.dialect.extensions:
+    if method.arguments.get("queue", "") == REPLY_TO and broker.dialect.has("direct_reply_to"):
         _consume_replies(broker, channel, method)
     else:
         consume_from_queue(broker, channel, method)
@@ -93,7 +93,7 @@ def reply_consumer(channel: Channel) -> Consumer | None:
 
 def with_address(broker: Broker, channel: Channel, content: Content) -> Content | None:
     """REPLY-001: the reply-to of a request becomes the channel's address (rabbit_channel:override_reply_to)."""
-    if content.properties.get("reply_to") != REPLY_TO or not broker.dialect.extensions:
+    if content.properties.get("reply_to") != REPLY_TO or not broker.dialect.has("direct_reply_to"):
         return None
     consumer = reply_consumer(channel)
     if consumer is None:
@@ -104,7 +104,7 @@ def with_address(broker: Broker, channel: Channel, content: Content) -> Content 
 def declare(broker: Broker, channel: Channel, method: Method) -> None:
     """Whoever names the pseudo-queue or an address asks about replies."""
     name = without_line_breaks(method.arguments.get("queue", ""))
-    if name.startswith(REPLY_TO) and broker.dialect.extensions:
+    if name.startswith(REPLY_TO) and broker.dialect.has("direct_reply_to"):
         _declare_address(broker, channel, name, method)
     else:
         declare_queue(broker, channel, method)

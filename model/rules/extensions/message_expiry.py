@@ -43,6 +43,7 @@ from amqpspec.model.broker.time_to_live import (
     is_due,
     is_long_over,
     looks_behind,
+    may_go,
 )
 from amqpspec.model.broker.transaction import Transaction
 from amqpspec.model.promises.queue_types import QueueType
@@ -106,7 +107,7 @@ def fronts_were_seen(broker: Broker, now: float) -> None:
 def tell_of_expiries(broker: Broker) -> None:
     """Put down what may expire in the time that matters now."""
     for queue in broker.ageing:
-        for message in exposed(broker.dialect, queue, handed_over(broker, queue)):
+        for message in may_go(broker.dialect, queue, handed_over(broker, queue)):
             if _may_expire(broker, queue, message):
                 broker.internal_events.append(MessageExpiry(queue.name, message.position))
 
@@ -114,7 +115,7 @@ def tell_of_expiries(broker: Broker) -> None:
 def _may_expire(broker: Broker, queue: Queue, message: Message) -> bool:
     if message.deadline is None or message.deadline.earliest > broker.looked_ahead_until:
         return False
-    return message.redelivered or not _is_awaited(broker, queue)
+    return message.redelivered or not broker.dialect.extensions or not _is_awaited(broker, queue)
 
 
 def _is_awaited(broker: Broker, queue: Queue) -> bool:
@@ -132,7 +133,7 @@ def _is_awaited(broker: Broker, queue: Queue) -> bool:
 def doubted_message(broker: Broker, event: MessageExpiry) -> tuple[Queue, Message] | None:
     """The message that expires if the event comes about; None: it cannot any more."""
     queue = broker.queues.get(event.queue)
-    for message in () if queue is None else exposed(broker.dialect, queue, handed_over(broker, queue)):
+    for message in () if queue is None else may_go(broker.dialect, queue, handed_over(broker, queue)):
         if message.position == event.position:
             assert queue is not None
             return (queue, message) if _may_expire(broker, queue, message) else None
@@ -286,6 +287,7 @@ def give_up_expired(broker: Broker, queue: Queue, message: Message, by: float) -
     assert message.deadline is not None
     requirement = GIVEN_BACK if message.redelivered else message.ttl_from
     broker.note_gone(queue, message, requirement)
+    queue.expired_counted += not broker.dialect.extensions
     # it is the broker's own doing, also where only a barrier shows it
     decided = queue.decided(ARGUMENT)
     for each in dict.fromkeys((requirement, *(decided if message.ttl_from in decided else ()))):
