@@ -14,9 +14,9 @@ from pathlib import Path
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile, read_command_file
 from amqpspec.conformance.session.command_sequence import CommandSequence
-from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.settings import law_of
 from amqpspec.model.protocol.methods import Content, Table
 from amqpspec.model.rules.basic.message_checks import KEY_HEADERS
 
@@ -71,7 +71,7 @@ def selected(prefixes: Sequence[str], dialect: str) -> list[CommandFile]:
         scenario
         for scenario in all_scenarios()
         if (not wanted or (scenario.requirement or "").startswith(wanted))
-        and (not scenario.dialects or base_of(dialect) in scenario.dialects)
+        and (not scenario.dialects or law_of(scenario.requirement or "", dialect) in scenario.dialects)
     )
     if dialect_named(dialect).extensions:
         return list(chosen)

@@ -35,6 +35,7 @@ from typing import Any
 
 from amqpspec.model.promises.capabilities import comes_with, is_replaced
 from amqpspec.model.promises.dialect_names import base_of
+from amqpspec.model.promises.settings import law_of
 from amqpspec.model.promises.strength import Strength
 
 LEVELS = ("0-9-1", "extension", "de-facto")
@@ -77,7 +78,7 @@ class Requirement:
         """What holds in the dialect: `AS_STATED`, or what holds there instead; None: the rule does not apply there."""
         if is_replaced(self.id, dialect_name):
             return None
-        note = self.dialects.get(base_of(dialect_name))
+        note = self.dialects.get(law_of(self.id, dialect_name))
         return AS_STATED if note is None and comes_with(self.id, dialect_name) else note
 
     @property

@@ -1,0 +1,61 @@
+"""Measuring how RabbitMQ is set: like the choices of the text, by commands whose trace is judged under each value.
+
+While they are carried out they are judged by the value under which least is owed, so that nothing is waited for in vain.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from amqpspec.conformance.profile.carrying_out import CarryingOut
+from amqpspec.conformance.profile.measuring import judged_by, rows_by_name, seen_of
+from amqpspec.conformance.profile.profile import SeenChoice
+from amqpspec.conformance.profile.shows import shows_of_settings
+from amqpspec.conformance.session.target_under_test import TargetUnderTest
+from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.verdicts.judgement import SuiteError
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialect_names import base_of
+from amqpspec.model.promises.dialects.settled import with_settings
+from amqpspec.model.promises.settings import SETTINGS
+
+
+def changing_the_law(dialect: Dialect) -> list[str]:
+    """The settings of which the dialect permits one value only: what is set otherwise would be a failure."""
+    return [name for name, setting in SETTINGS.items() if base_of(dialect.name) in setting.usual]
+
+
+def measure_settings(
+    target: TargetUnderTest,
+    dialect: Dialect,
+    names: Collection[str] = tuple(SETTINGS),
+    start_again: Callable[[], TargetUnderTest] | None = None,
+) -> tuple[tuple[SeenChoice, ...], tuple[SuiteError, ...]]:
+    """What was seen of these settings on a target of that dialect, and errors of this suite. Raises `TargetError` when
+    it is lost.
+    """
+    files = {name: file for name, file in shows_of_settings().items() if name in names}
+    seen: list[SeenChoice] = []
+    with tempfile.TemporaryDirectory(prefix="amqpspec-") as directory:
+        place = Path(directory) / "settings.jsonl"
+        with TraceWriter(place) as trace:
+            carrying_out = CarryingOut(target, trace, start_again)
+            bases = {name: with_settings(dialect, {name: SETTINGS[name].values[0].name}) for name in files}
+            done = carrying_out.carry_out(files, bases)
+        rows = rows_by_name(place)
+    errors: list[SuiteError] = carrying_out.errors
+    for name in files:
+        if name in done:
+            setting = SETTINGS[name]
+            judged = {
+                value: judged_by(rows[name], with_settings(dialect, {name: value.name})) for value in setting.values
+            }
+            seen.append(seen_of(setting, rows[name], judged, errors, dialect))
+    return tuple(seen), tuple(errors)
+
+
+def as_seen(dialect: Dialect, seen: Collection[SeenChoice]) -> Dialect:
+    """The dialect with the settings that are certain."""
+    return with_settings(dialect, {each.choice.name: each.value.name for each in seen if each.value is not None})
