@@ -13,7 +13,7 @@ from typing import Self
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.losses import Restarts
 from amqpspec.conformance.profile.measuring import measure
-from amqpspec.conformance.profile.settings import as_seen, changing_the_law, measure_settings
+from amqpspec.conformance.profile.settings import as_seen, measure_settings, worth_measuring
 from amqpspec.conformance.profile.shows import gentle
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import THROUGH, TargetDescription
@@ -138,7 +138,7 @@ class StartedTarget:
         again = self._introduced_again if self.restarts is not None else None
         self._introduction = target
         if not self._is_said and self._is_rabbitmq and getattr(self._options, "profile", True):
-            dialect = as_seen(dialect, measure_settings(target, dialect, changing_the_law(dialect), again)[0])
+            dialect = as_seen(dialect, measure_settings(target, dialect, worth_measuring(dialect), again)[0])
             target = self._introduction
         elif not self._is_said and not self._is_known:
             if getattr(self._options, "profile", False):

@@ -58,6 +58,8 @@ class Profile:
     taken_at_its_word: tuple[str, ...] = ()
     #: of this suite: what was looked at in these sequences is not known
     errors: tuple[SuiteError, ...] = ()
+    #: of RabbitMQ (`conformance.profile.settings`)
+    settings: tuple[SeenChoice, ...] = ()
 
     @property
     def base(self) -> str:

@@ -1,6 +1,6 @@
 """Measuring how RabbitMQ is set: like the choices of the text, by commands whose trace is judged under each value.
 
-While they are carried out they are judged by the value under which least is owed, so that nothing is waited for in vain.
+While they are carried out they are judged by the value under which least is owed: nothing is waited for in vain.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.judgement import SuiteError
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.dialects.settled import with_settings
 from amqpspec.model.promises.settings import SETTINGS
 
 
-def changing_the_law(dialect: Dialect) -> list[str]:
-    """The settings of which the dialect permits one value only: what is set otherwise would be a failure."""
-    return [name for name, setting in SETTINGS.items() if base_of(dialect.name) in setting.usual]
+def worth_measuring(dialect: Dialect) -> list[str]:
+    """The settings of which a run has to know; a run costs nothing for the others."""
+    return [name for name, setting in SETTINGS.items() if setting.is_worth_measuring(dialect.name)]
 
 
 def measure_settings(
@@ -46,9 +45,8 @@ def measure_settings(
             done = carrying_out.carry_out(files, bases)
         rows = rows_by_name(place)
     errors: list[SuiteError] = carrying_out.errors
-    for name in files:
+    for name, setting in SETTINGS.items():
         if name in done:
-            setting = SETTINGS[name]
             judged = {
                 value: judged_by(rows[name], with_settings(dialect, {name: value.name})) for value in setting.values
             }
@@ -57,5 +55,7 @@ def measure_settings(
 
 
 def as_seen(dialect: Dialect, seen: Collection[SeenChoice]) -> Dialect:
-    """The dialect with the settings that are certain."""
-    return with_settings(dialect, {each.choice.name: each.value.name for each in seen if each.value is not None})
+    """The dialect with the settings that were seen and are not its own."""
+    settings = {each.choice.name: each.value.name for each in seen if each.value is not None}
+    told = {name: value for name, value in settings.items() if SETTINGS[name].is_told(dialect.name, value)}
+    return with_settings(dialect, told)

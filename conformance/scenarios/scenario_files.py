@@ -14,6 +14,7 @@ from pathlib import Path
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile, read_command_file
 from amqpspec.conformance.session.command_sequence import CommandSequence
+from amqpspec.model.promises.choices import DeprecatedFeature
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.settings import law_of
@@ -35,6 +36,8 @@ _PATTERN = re.compile(r"([A-Za-z0-9]*|[*#])(\.([A-Za-z0-9]*|[*#]))*")
 
 #: Begins the name of a scenario's sequence.
 _SCENARIO = "scenario"
+#: The requirement that is about queues which are neither durable nor exclusive.
+_ABOUT_TRANSIENT = "QUEUE-018"
 
 #: Chapters in the order in which they are run: what every client does comes first, how connections and consumers end
 #: comes last, so that a broker that breaks down half-way has said the most.
@@ -73,7 +76,10 @@ def selected(prefixes: Sequence[str], dialect: str) -> list[CommandFile]:
         if (not wanted or (scenario.requirement or "").startswith(wanted))
         and (not scenario.dialects or law_of(scenario.requirement or "", dialect) in scenario.dialects)
     )
-    if dialect_named(dialect).extensions:
+    law = dialect_named(dialect)
+    if law.transient_queues is DeprecatedFeature.REFUSED:
+        return [each if each.requirement == _ABOUT_TRANSIENT else _durably(each) for each in chosen]
+    if law.extensions:
         return list(chosen)
     return [_in_the_text(scenario) for scenario in chosen if _is_of_the_text(scenario, dialect)]
 
@@ -86,6 +92,17 @@ def _is_of_the_text(scenario: CommandFile, dialect: str) -> bool:
         return False
     declared = [_arguments(command) for command in scenario.commands if command.method == "queue.declare"]
     return all(table.keys() <= {_TYPE} and table.get(_TYPE, _CLASSIC) == _CLASSIC for table in declared)
+
+
+def _durably(scenario: CommandFile) -> CommandFile:
+    """The scenario, whose queues are durable if they are not exclusive: an operator has denied all others."""
+    return replace(scenario, commands=tuple(map(_durable, scenario.commands)))
+
+
+def _durable(command: Command) -> Command:
+    if command.method != "queue.declare" or command.arguments.get("exclusive"):
+        return command
+    return replace(command, arguments={**command.arguments, "durable": True})
 
 
 def _in_the_text(scenario: CommandFile) -> CommandFile:

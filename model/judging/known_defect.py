@@ -15,8 +15,8 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.internal_events import Input, kind_of
 from amqpspec.model.outputs.mismatch import Mismatch
-from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.settings import law_of
+from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import VERIFIED, Version, VersionRange
 from amqpspec.model.protocol.methods import Method
 

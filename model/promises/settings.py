@@ -23,17 +23,36 @@ PERMITTED, DENIED = "permitted", "denied"
 class Setting(TextChoice):
     """One setting. Its `sentence` is the documentation's, its `requirements` are those that it changes."""
 
-    #: its key in rabbitmq.conf
+    #: its key in rabbitmq.conf, or what an operator says else
     key: str = ""
-    #: by the name of a dialect: the value that its law has; a dialect that is not there permits each
+    #: the dialects whose brokers have it
+    brokers: tuple[str, ...] = (_OLD, _FOUR, _NEWEST)
+    #: by the name of a dialect: the value that its law has; in one that is not there either is right
     usual: Mapping[str, str] = field(default_factory=dict, hash=False)
     #: by the name of a value: the dialect whose notes and known defects the requirements have then
     holds_as: Mapping[str, str] = field(default_factory=dict, hash=False)
+    #: the value under which commands that are about something else cannot be carried out as they stand
+    hinders: str = ""
+
+    def is_worth_measuring(self, dialect_name: str) -> bool:
+        """Would a broker of the dialect fail, or show less, that is set otherwise?"""
+        base = base_of(dialect_name)
+        return base in self.brokers and (base in self.usual or bool(self.hinders))
+
+    def is_told(self, dialect_name: str, value: str) -> bool:
+        """Does a run that has seen that value tell it by the name of the dialect?"""
+        usual = self.usual.get(base_of(dialect_name))
+        return value == self.hinders if usual is None else value != usual
 
 
 def _deprecated(
-    feature: str, about: str, does: Mapping[str, str], requirements: tuple[str, ...], fields: Mapping[str, tuple[str, object]],
+    feature: str,
+    about: str,
+    does: Mapping[str, str],
+    requirements: tuple[str, ...],
+    fields: Mapping[str, tuple[str, object]],
     usual: Mapping[str, str],
+    hinders: str = "",
 ) -> Setting:
     """A feature that RabbitMQ gives up, and an operator may permit or deny. `fields`: by value, one of `Dialect`."""
     return Setting(
@@ -45,6 +64,7 @@ def _deprecated(
         key=f"deprecated_features.permit.{feature}",
         usual=usual,
         holds_as={PERMITTED: _FOUR, DENIED: _NEWEST},
+        hinders=hinders,
     )
 
 
@@ -70,6 +90,7 @@ SETTINGS: Mapping[str, Setting] = {
                 DENIED: ("transient_queues", DeprecatedFeature.REFUSED),
             },
             {_OLD: PERMITTED, _FOUR: PERMITTED},
+            hinders=DENIED,
         ),
         _deprecated(
             "queue_master_locator",
@@ -82,8 +103,23 @@ SETTINGS: Mapping[str, Setting] = {
             },
             {_OLD: PERMITTED, _FOUR: PERMITTED},
         ),
+        # nothing shows it but a restart, or nodes that are cut off
+        Setting(
+            name="khepri-db",
+            about="the metadata store",
+            sentence="release notes of 4.0.1: Khepri is a feature flag, from 4.3.0 on it is the only one",
+            requirements=("DURABLE-001",),
+            values=(
+                Value("disabled", "is Mnesia", dialect={"nodes_pause_themselves": True}),
+                Value("enabled", "is Khepri", dialect={"nodes_pause_themselves": False}),
+            ),
+            key="rabbitmqctl enable_feature_flag --experimental khepri_db",
+            brokers=(_FOUR,),
+            usual={_FOUR: "disabled"},
+            holds_as={"disabled": _FOUR, "enabled": _NEWEST},
+        ),
     )
-}  # fmt: skip
+}
 
 
 @cache

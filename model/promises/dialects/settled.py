@@ -62,6 +62,8 @@ def with_settings(dialect: Dialect, settings: Mapping[str, str]) -> Dialect:
     base = base_of(dialect.name)
     fields: dict[str, object] = {}
     for name, value in settings.items():
+        if name in SETTINGS and base not in SETTINGS[name].brokers:
+            raise UnknownChoice(name, f"{name} is no setting of {base}")
         fields |= value_of(name, value, SETTINGS).dialect
     together = {**choices_of(dialect.name), **settings}
     kept = {
