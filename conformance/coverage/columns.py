@@ -71,7 +71,8 @@ def _replies(broker: Broker, channel: Channel, queue: Queue | None) -> str | Non
 def _limit(broker: Broker, channel: Channel, queue: Queue | None) -> str:
     """Of the channel, else of its consumers."""
     if channel.channel_prefetch:
-        return "shared limit used up" if counted(broker, channel) >= channel.channel_prefetch else "shared limit with room"
+        is_used_up = counted(broker, channel) >= channel.channel_prefetch
+        return "shared limit used up" if is_used_up else "shared limit with room"
     limited = [each for each in channel.consumers.values() if each.prefetch and not each.no_ack]
     if not limited:
         return "limit for those to come" if channel.prefetch else "no limit"
@@ -124,7 +125,11 @@ GROUPS: Mapping[str, tuple[tuple[str, ...], Question]] = {
     ),
     "replies": (("one client's replies", "replies under two tags", "replies under one tag"), _replies),
     "limit": (
-        ("no limit", "limit for those to come", "limit with room", "limit used up", "shared limit with room", "shared limit used up"), _limit
+        (
+            "no limit", "limit for those to come", "limit with room", "limit used up", "shared limit with room",
+            "shared limit used up",
+        ),
+        _limit,
     ),
     "limits": (("another limit since",), _limits),
     "queue": (("no queue", "empty", "something ready", "full"), _fullness),

@@ -6,7 +6,7 @@ While they are carried out they are judged by the value under which least is owe
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from amqpspec.conformance.profile.carrying_out import CarryingOut
@@ -15,10 +15,12 @@ from amqpspec.conformance.profile.profile import SeenChoice
 from amqpspec.conformance.profile.shows import shows_of_settings
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter
+from amqpspec.conformance.traces.trace_row import TraceRow
 from amqpspec.conformance.verdicts.judgement import SuiteError
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects.settled import with_settings
 from amqpspec.model.promises.settings import SETTINGS
+from amqpspec.model.promises.verdict import Verdict
 
 
 def worth_measuring(dialect: Dialect) -> list[str]:
@@ -47,11 +49,20 @@ def measure_settings(
     errors: list[SuiteError] = carrying_out.errors
     for name, setting in SETTINGS.items():
         if name in done:
-            judged = {
-                value: judged_by(rows[name], with_settings(dialect, {name: value.name})) for value in setting.values
-            }
-            seen.append(seen_of(setting, rows[name], judged, errors, dialect))
+            own = _as_far_as_waited_for(rows[name])
+            judged = {value: judged_by(own, with_settings(dialect, {name: value.name})) for value in setting.values}
+            seen.append(seen_of(setting, own, judged, errors, dialect))
     return tuple(seen), tuple(errors)
+
+
+def _as_far_as_waited_for(rows: Sequence[TraceRow]) -> Sequence[TraceRow]:
+    """Without what follows the last frame that came, where the first value did not explain all: nobody has waited for
+    more, so that its absence says nothing.
+    """
+    if rows[-1]["verdict"] != Verdict.FAIL:
+        return rows
+    received = [place for place, row in enumerate(rows) if row["kind"] == "frame" and row["direction"] == "received"]
+    return [*rows[: received[-1] + 1], rows[-1]] if received else rows
 
 
 def as_seen(dialect: Dialect, seen: Collection[SeenChoice]) -> Dialect:
