@@ -10,7 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from amqpspec.conformance.profile.profile import choices_in_words
 from amqpspec.conformance.verdicts.judgement import STREAM_ENDS, Cause, FoundFailure, RunResult
-from amqpspec.model.promises.dialect_names import in_short
+from amqpspec.model.promises.dialect_names import base_of, in_short
+from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.severity import severity_of
 from amqpspec.model.promises.verdict import Verdict
@@ -115,6 +116,7 @@ def render_html(
         newer=newer_sentence(result.target.judged_version),
         extent=extent_lines(result),
         choices=choices_in_words(result.target.dialect),
+        is_set=base_of(result.target.dialect) != AMQP_0_9_1.name,
         defects=defect_entries(result),
         standing_signs=STANDING_SIGNS,
         plot=accuracy_plot(result),

@@ -26,6 +26,11 @@ def print_profile(console: Console, profile: Profile, target: TargetDescription)
         )
     console.print(f"{target.product} {target.version}", style="bold")
     console.print(table)
+    if profile.settings:
+        settings = ReadableTable(*map(text_column, ("setting", "is about", "this broker")))
+        for each in profile.settings:
+            settings.add_row(Text(each.choice.name), Text(each.choice.about), Text(visible(_seen(each))))
+        console.print(settings)
     for extension in profile.extensions:
         line = Text(visible(f"{extension.capability}: {_extension(extension)}"))
         console.print(line, style="red" if extension.announced and not extension.works else "")
@@ -85,6 +90,15 @@ def profile_as_json(profile: Profile, target: TargetDescription) -> str:
                 "observed": each.observed,
             }
             for each in profile.extensions
+        ],
+        "settings": [
+            {
+                "name": each.choice.name,
+                "about": each.choice.about,
+                "value": each.value.name if each.value is not None else None,
+                "does": _seen(each),
+            }
+            for each in profile.settings
         ],
     }
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"

@@ -9,11 +9,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from amqpspec.conformance.profile.profile import choices_in_words
 from amqpspec.conformance.verdicts.gate import is_minor, is_warning
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, fails_a_run
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, strength_of
 from amqpspec.model.promises.dialect_names import choices_of, in_short
 from amqpspec.model.promises.registry import Requirement
+from amqpspec.model.promises.settings import SETTINGS
 from amqpspec.model.promises.severity import severity_of
 from amqpspec.model.promises.text_means import lacking_in_words
 from amqpspec.model.promises.verdict import Verdict
@@ -60,7 +62,12 @@ def print_report(
 
     `next_steps`: lines for the reader. All else is in the other reports.
     """
-    if choices := choices_of(result.target.dialect):
+    choices = choices_of(result.target.dialect)
+    settings = choices_in_words(result.target.dialect) if SETTINGS.keys() & choices.keys() else []
+    if settings:
+        console.print(f"Judged by how this broker is set: {'; '.join(settings)}")
+        console.print()
+    elif choices:
         what = plural(len(choices), "choice")
         console.print(f"Judged by {what} of this broker where the text of 0-9-1 leaves one; report.html lists them")
         for line in lacking_in_words(choices):

@@ -68,6 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     _run(commands.add_parser("run", help="scenarios and stateful search on a target; writes traces and reports"))
     _replay(commands.add_parser("replay", help="run a command file, show the frames and the verdict"))
     _check(commands.add_parser("check", help="judge recorded traces again, without a broker"))
+    _coverage(commands.add_parser("coverage", help="in which situations commands were sent in recorded traces"))
     _profile(commands.add_parser("profile", help="what a broker chose where the text of 0-9-1 leaves a choice"))
     _diff(commands.add_parser("diff", help="the same commands on two targets: what an application would notice"))
     _report(commands.add_parser("report", help="stored runs side by side, as one HTML page"))
@@ -200,6 +201,11 @@ def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", help=_OPEN_HELP)
     parser.add_argument("--out", type=_path, metavar="FILE", help="write the table as Parquet")
     parser.add_argument("--quiet", action="store_true", help="print failures only")
+
+
+def _coverage(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("traces", type=_path, nargs="+", metavar="TRACE", help="trace files or directories of runs")
+    parser.add_argument("--json", action="store_true")
 
 
 def _profile(parser: argparse.ArgumentParser) -> None:

@@ -13,6 +13,7 @@ from typing import Self
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.losses import Restarts
 from amqpspec.conformance.profile.measuring import measure
+from amqpspec.conformance.profile.settings import as_seen, measure_settings, worth_measuring
 from amqpspec.conformance.profile.shows import gentle
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import THROUGH, TargetDescription
@@ -20,6 +21,7 @@ from amqpspec.model.promises.capabilities import advertised
 from amqpspec.model.promises.dialects import dialect_named, dialect_of, is_known
 from amqpspec.model.promises.dialects.settled import with_choices
 from amqpspec.model.promises.text_means import MEANS
+from amqpspec.model.promises.versions import RABBITMQ
 from amqpspec.model.protocol.methods import Table
 from amqpspec.reports.text import visible
 from amqpspec.targets.address import parse_address
@@ -85,6 +87,8 @@ class StartedTarget:
         self._is_said = False
         #: it is a product whose ways are known
         self._is_known = False
+        #: one that its operator may have set to other ways
+        self._is_rabbitmq = False
 
     def __enter__(self) -> Self:
         try:
@@ -135,9 +139,12 @@ class StartedTarget:
             known = replace(target, description=self._target.description, capabilities=self._target.capabilities)
             return self._through_library(known)
         dialect = dialect_named(target.description.dialect)
-        if not self._is_said and not self._is_known:
-            self._introduction = target
-            again = self._introduced_again if self.restarts is not None else None
+        again = self._introduced_again if self.restarts is not None else None
+        self._introduction = target
+        if not self._is_said and self._is_rabbitmq and getattr(self._options, "profile", True):
+            dialect = as_seen(dialect, measure_settings(target, dialect, worth_measuring(dialect), again)[0])
+            target = self._introduction
+        elif not self._is_said and not self._is_known:
             if getattr(self._options, "profile", False):
                 names = gentle()
                 dialect = measure(target, self._options.out / "profile.jsonl", names, names, again).dialect
@@ -181,6 +188,7 @@ class StartedTarget:
         dialect = self._asked or (dialect_named(said) if said else dialect_of(properties))
         self._is_said = bool(self._asked or said)
         self._is_known = is_known(properties)
+        self._is_rabbitmq = properties.get("product") == RABBITMQ
         product = _shown(properties.get("product", "unknown"))
         version = _shown(properties.get("version", "unknown"))
         label = label_of(options.target)

@@ -28,7 +28,7 @@ from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
 from amqpspec.model.promises.features import FEATURES
 from amqpspec.model.promises.registry import requirement
 from amqpspec.model.promises.text_means import COUNTS, GET, MEANS, ROUND_TRIP
-from amqpspec.model.promises.text_values import TextChoice
+from amqpspec.model.promises.text_values import TextChoice, Value
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
 #: Beside what the means are looked at, one after another: a barrier that does without basic.get.
@@ -71,7 +71,7 @@ def measure(
             bases = dict.fromkeys(of_choices, with_choices(BASE, lacking))
             bases |= {name: with_choices(_text_of(name), lacking) for name in of_extensions}
             done = carrying_out.carry_out({**of_choices, **of_extensions}, bases)
-            rows = _rows(place)
+            rows = rows_by_name(place)
             announced = target.capabilities or frozenset()
             errors: list[SuiteError] = carrying_out.errors
             seen_extensions = [
@@ -92,7 +92,7 @@ def measure(
     )
 
 
-def _rows(place: Path) -> Mapping[str, list[TraceRow]]:
+def rows_by_name(place: Path) -> Mapping[str, list[TraceRow]]:
     """By sequence. What was carried out again is what was seen last."""
     rows: dict[str, list[TraceRow]] = {}
     for row in read_trace(place):
@@ -127,7 +127,7 @@ def _carried_out(
     base = with_choices(BASE, {**_BLIND, **lacking})
     if not carrying_out.carry_out({sequence: shows()[name]}, {sequence: base}):
         return None
-    return _judged(_rows(place)[sequence], base)
+    return judged_by(rows_by_name(place)[sequence], base)
 
 
 def _lacking(means: Iterable[SeenChoice]) -> dict[str, str]:
@@ -152,13 +152,23 @@ def _seen(
     choice: TextChoice, rows: Sequence[TraceRow], known: Mapping[str, str], errors: list[SuiteError]
 ) -> SeenChoice:
     """`known`: the values of other choices. Where an error of this suite comes up, nothing is excluded."""
-    judged = {each: _judged(rows, with_choices(BASE, {**known, choice.name: each.name})) for each in choice.values}
-    erring = [judgement for judgement in judged.values() if _note_error(judgement, rows, errors)]
+    judged = {each: judged_by(rows, with_choices(BASE, {**known, choice.name: each.name})) for each in choice.values}
+    return seen_of(choice, rows, judged, errors, with_choices(BASE, known))
+
+
+def seen_of(
+    choice: TextChoice,
+    rows: Sequence[TraceRow],
+    judged: Mapping[Value, SequenceJudgement],
+    errors: list[SuiteError],
+    base: Dialect,
+) -> SeenChoice:
+    """What was seen, where each value judges the rows like this. `base`: the dialect that leaves it open."""
+    erring = [judgement for judgement in judged.values() if note_error(judgement, rows, errors)]
     if erring:
         return SeenChoice(choice, choice.values)
     fitting = tuple(each for each, judgement in judged.items() if _explains(judgement))
-    base = with_choices(BASE, known)
-    return SeenChoice(choice, fitting, "" if fitting else _observed(rows, _judged(rows, base)))
+    return SeenChoice(choice, fitting, "" if fitting else _observed(rows, judged_by(rows, base)))
 
 
 def _explains(judgement: SequenceJudgement) -> bool:
@@ -173,8 +183,8 @@ def _seen_extension(
     capability: str, announced: bool, rows: Sequence[TraceRow], base: Dialect, errors: list[SuiteError]
 ) -> SeenExtension:
     """It works where everything was right, and its method was taken or something that is about it made a difference."""
-    judgement = _judged(rows, base)
-    if _note_error(judgement, rows, errors):  # taken at its word
+    judgement = judged_by(rows, base)
+    if note_error(judgement, rows, errors):  # taken at its word
         return SeenExtension(capability, announced, Working.WORKS if announced else Working.REFUSED)
     about = (each for each in judgement.exercised if capability in (capability_of(each), *requirement(each).features))
     shown = capability in METHODS.values() or any(True for _ in about)
@@ -194,11 +204,11 @@ def _ignored(
     sequences = {f"{name} (without)": shows_of_extensions()[name] for name in names}
     bases = {f"{name} (without)": with_choices(text_with(_beside(name)), lacking) for name in names}
     done = carrying_out.carry_out(sequences, bases)
-    rows = _rows(place) if names else {}
+    rows = rows_by_name(place) if names else {}
     return {
         name
         for name, (sequence, base) in zip(names, bases.items(), strict=True)
-        if sequence in done and _judged(rows[sequence], base).verdict is Verdict.PASS
+        if sequence in done and judged_by(rows[sequence], base).verdict is Verdict.PASS
     }
 
 
@@ -216,7 +226,7 @@ def _beside(capability: str) -> Collection[str]:
     return FEATURES[capability].needs if capability in FEATURES else ()
 
 
-def _judged(rows: Sequence[TraceRow], dialect: Dialect) -> SequenceJudgement:
+def judged_by(rows: Sequence[TraceRow], dialect: Dialect) -> SequenceJudgement:
     """By that dialect, whatever came of it while it was carried out."""
     start, end = rows[0].copy(), rows[-1].copy()
     start["dialect"] = dialect.name
@@ -224,7 +234,7 @@ def _judged(rows: Sequence[TraceRow], dialect: Dialect) -> SequenceJudgement:
     return judge([start, *rows[1:-1], end])
 
 
-def _note_error(judgement: SequenceJudgement, rows: Sequence[TraceRow], errors: list[SuiteError]) -> bool:
+def note_error(judgement: SequenceJudgement, rows: Sequence[TraceRow], errors: list[SuiteError]) -> bool:
     """Did the judging come to an error of this suite?"""
     if judgement.suite_error is None:
         return False

@@ -10,7 +10,7 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialect_names import choices_of
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
-from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
+from amqpspec.model.promises.dialects.settled import ALL_CHOICES, with_choices
 from amqpspec.model.promises.features import FEATURES
 from amqpspec.model.promises.text_means import MEANS
 from amqpspec.model.promises.text_values import TextChoice, Value
@@ -80,6 +80,8 @@ class Profile:
     taken_at_its_word: tuple[str, ...] = ()
     #: of this suite: what was looked at in these sequences is not known
     errors: tuple[SuiteError, ...] = ()
+    #: of RabbitMQ (`conformance.profile.settings`)
+    settings: tuple[SeenChoice, ...] = ()
 
     @property
     def base(self) -> str:
@@ -114,10 +116,10 @@ class Profile:
 
 
 def choices_in_words(dialect_name: str) -> list[str]:
-    """One line for each choice that the dialect has settled: what the broker does."""
+    """One line for each choice and setting in the name of the dialect: what the broker does."""
     lines = []
     for name, value_name in choices_of(dialect_name).items():
-        choice = TEXT_CHOICES[name]
+        choice = ALL_CHOICES[name]
         value = choice.value(value_name)
         if value is not None:
             lines.append(f"{choice.about} {value.does}" + ("" if value.right else " (against the text)"))

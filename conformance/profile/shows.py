@@ -1,4 +1,6 @@
-"""The command files that show a choice (`shows/`, named after it) or an extension (`extensions/`)."""
+"""The command files that show a choice (`shows/`, named after it), an extension (`extensions/`) or a setting of
+RabbitMQ (`of_settings/`).
+"""
 
 from __future__ import annotations
 
@@ -21,6 +23,12 @@ def shows() -> Mapping[str, CommandFile]:
 def shows_of_extensions() -> Mapping[str, CommandFile]:
     """By the name of the capability."""
     return _read(_DIRECTORY / "extensions")
+
+
+@cache
+def shows_of_settings() -> Mapping[str, CommandFile]:
+    """By the name of the setting (`model.promises.settings`)."""
+    return _read(_DIRECTORY / "of_settings")
 
 
 def gentle() -> list[str]:

@@ -14,12 +14,13 @@ from pathlib import Path
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile, read_command_file
 from amqpspec.conformance.session.command_sequence import CommandSequence
-from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.choices import DeprecatedFeature, Dialect
 from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.features import means_something
 from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.settings import law_of
 from amqpspec.model.protocol.methods import Content, Table
 from amqpspec.model.rules.basic.message_checks import KEY_HEADERS
 
@@ -38,6 +39,8 @@ _PATTERN = re.compile(r"([A-Za-z0-9]*|[*#])(\.([A-Za-z0-9]*|[*#]))*")
 
 #: Begins the name of a scenario's sequence.
 _SCENARIO = "scenario"
+#: The requirement that is about queues which are neither durable nor exclusive.
+_ABOUT_TRANSIENT = "QUEUE-018"
 
 #: Chapters in the order in which they are run: what every client does comes first, how connections and consumers end
 #: comes last, so that a broker that breaks down half-way has said the most.
@@ -74,9 +77,11 @@ def selected(prefixes: Sequence[str], dialect: str) -> list[CommandFile]:
         scenario
         for scenario in all_scenarios()
         if (not wanted or (scenario.requirement or "").startswith(wanted))
-        and (not scenario.dialects or base_of(dialect) in scenario.dialects)
+        and (not scenario.dialects or law_of(scenario.requirement or "", dialect) in scenario.dialects)
     )
     judged_by = dialect_named(dialect)
+    if judged_by.transient_queues is DeprecatedFeature.REFUSED:
+        return [each if each.requirement == _ABOUT_TRANSIENT else _durably(each) for each in chosen]
     if judged_by.extensions:
         return list(chosen)
     return [_in_the_text(scenario, judged_by) for scenario in chosen if not why_not_of(scenario, judged_by)]
@@ -99,6 +104,17 @@ def why_not_of(scenario: CommandFile, dialect: Dialect) -> str:
             if not means_something(dialect, name, value) and (name, value) != (_TYPE, _CLASSIC):
                 return f"needs {name}" if name != _TYPE else f"needs {name}={value}"
     return ""
+
+
+def _durably(scenario: CommandFile) -> CommandFile:
+    """The scenario, whose queues are durable if they are not exclusive: an operator has denied all others."""
+    return replace(scenario, commands=tuple(map(_durable, scenario.commands)))
+
+
+def _durable(command: Command) -> Command:
+    if command.method != "queue.declare" or command.arguments.get("exclusive"):
+        return command
+    return replace(command, arguments={**command.arguments, "durable": True})
 
 
 def _in_the_text(scenario: CommandFile, dialect: Dialect) -> CommandFile:

@@ -14,6 +14,7 @@ from amqpspec.model.broker.reply_addresses import REPLY_TO
 from amqpspec.model.defects.changed_properties import without_nested
 from amqpspec.model.defects.situations import named_consumer
 from amqpspec.model.judging.known_defect import DefectTransition
+from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import versions
@@ -103,7 +104,7 @@ def _has_unknown_type(broker: Broker, method: Method) -> bool:
     if method.arguments.get("queue") or method.arguments.get("passive") or "x-queue-type" not in table:
         return False
     kind = table["x-queue-type"]
-    if isinstance(kind, str) and broker.dialect.name == "rabbitmq-4.3":
+    if isinstance(kind, str) and base_of(broker.dialect.name) == "rabbitmq-4.3":
         return False  # refused, as it has to be
     return kind not in list(QueueType)
 

@@ -73,9 +73,9 @@ def acceptor_for(
 def followed(dialect: str) -> DefectsFollowed:
     """What is followed of RabbitMQ where it is held to that dialect."""
     return DefectsFollowed(
-        tuple(each for each in TRANSITIONS if dialect in each.dialects),
+        tuple(each for each in TRANSITIONS if each.is_known_of(dialect)),
         OUTPUT_DEFECTS,
-        tuple(each for each in WINDOWS if dialect in each.dialects),
+        tuple(each for each in WINDOWS if each.is_known_of(dialect)),
     )
 
 

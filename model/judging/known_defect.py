@@ -15,6 +15,7 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.internal_events import Input, kind_of
 from amqpspec.model.outputs.mismatch import Mismatch
+from amqpspec.model.promises.settings import law_of
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import VERIFIED, Version, VersionRange
 from amqpspec.model.protocol.methods import Method
@@ -51,7 +52,7 @@ class KnownDefect:
         """Is it known of a broker of that dialect and version? Where neither its begin nor its end is known, a version
         that nobody has verified may have it as well. None: the version is not known.
         """
-        if dialect_name not in self.dialects:
+        if law_of(self.requirement, dialect_name) not in self.dialects:
             return False
         return version is None or not self.versions or any(version in each for each in self.versions)
 

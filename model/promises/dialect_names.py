@@ -1,7 +1,8 @@
 """Names of dialects: the name of one that is listed, or that of the text with the extensions that a broker has and the
 choices that it made after it, such as `amqp-0-9-1+basic.nack+publisher_confirms;immediate=refused`.
 
-Such a name says all (`model.promises.dialects.extensions`, `settled`): a trace that has it can be judged again.
+Behind the name of a dialect of RabbitMQ stand settings of its operator (`model.promises.settings`). Such a name says
+all (`model.promises.dialects.extensions`, `settled`): a trace that has it can be judged again.
 """
 
 from __future__ import annotations

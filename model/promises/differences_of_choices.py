@@ -119,8 +119,7 @@ CHOICES: Mapping[str, Difference] = MappingProxyType(
             either_in=_ALL,
         ),
         "channel_prefetch": _change(
-            "release notes of 4.3.0 (global_qos is denied by default; the model does not follow a configuration that"
-            " permits it)",
+            "release notes of 4.3.0 (global_qos is denied by default; a setting permits it, see below)",
             ("QOS-008", "QOS-009", "QOS-010", "QOS-011", "QOS-012", "QOS-013"),
         ),
         # ------------------------------------------------------------------------------------------------- queues

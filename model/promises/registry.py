@@ -40,6 +40,7 @@ from typing import Any
 from amqpspec.model.promises.capabilities import CAPABILITIES, comes_with, is_replaced
 from amqpspec.model.promises.dialect_names import base_of, capabilities_of
 from amqpspec.model.promises.features import FEATURES
+from amqpspec.model.promises.settings import law_of
 from amqpspec.model.promises.strength import Strength
 
 LEVELS = ("0-9-1", "extension", "de-facto")
@@ -84,7 +85,7 @@ class Requirement:
         """What holds in the dialect: `AS_STATED`, or what holds there instead; None: the rule does not apply there."""
         if is_replaced(self.id, dialect_name):
             return None
-        note = self.dialects.get(base_of(dialect_name))
+        note = self.dialects.get(law_of(self.id, dialect_name))
         if note is None and self.features and set(self.features) <= set(capabilities_of(dialect_name)):
             return self.neutral
         return AS_STATED if note is None and comes_with(self.id, dialect_name) else note
@@ -204,12 +205,12 @@ def _entry(where: str, area: str, prefix: str, table: dict[str, Any]) -> Require
     for name, allowed in (("level", LEVELS), ("determinism", DETERMINISM)):
         if texts[name] not in allowed:
             raise RegistryError(f"{where}: {name} must be one of {', '.join(allowed)}, not {texts[name]!r}")
+    fields: dict[str, Any] = {**texts, **_part_of_others(where, table)}
     return Requirement(
         area=area,
         queue_types=_queue_types(where, table["queue_types"]),
         dialects=_dialects(where, table["dialects"]),
-        **_part_of_others(where, table),
-        **texts,
+        **fields,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 
 def _nothing() -> Mapping[str, Any]:
@@ -35,7 +35,8 @@ class Value:
     is_rest: bool = False
 
 
-class TextChoice(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TextChoice:
     """One choice: what it is about, the sentence that leaves or makes it, and its values, the usual one first."""
 
     name: str

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from amqpspec.model.promises.dialect_names import base_of
+
 RABBITMQ = "RabbitMQ"
 
 
@@ -92,7 +94,7 @@ def judged_version(product: str, text: str, dialect_name: str) -> Version | None
     by a dialect that is not its own. Then all of that dialect count.
     """
     version = version_of(text) if product == RABBITMQ else None
-    return version if version is not None and dialect_name_of(version) == dialect_name else None
+    return version if version is not None and dialect_name_of(version) == base_of(dialect_name) else None
 
 
 def is_newer(version: Version | None) -> bool:

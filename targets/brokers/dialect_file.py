@@ -3,7 +3,7 @@
 `amqpspec profile TARGET --toml FILE` writes such a file, `--dialect FILE` takes it, and so does the file of an in-house
 broker. It is for people to read and to change:
 
-base = "amqp-0-9-1"                                  # or a dialect of RabbitMQ, which has no choices
+base = "amqp-0-9-1"                                  # or a dialect of RabbitMQ, whose choices are its settings
 extensions = ["basic.nack", "publisher_confirms"]    # optional, as the choices
 
 [choices]
@@ -21,7 +21,7 @@ from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
-from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, UnknownChoice, with_choices
+from amqpspec.model.promises.dialects.settled import ALL_CHOICES, UnknownChoice, with_choices, with_settings
 
 _KEYS = ("base", "extensions", "choices")
 
@@ -72,14 +72,13 @@ def _dialect(table: dict[str, Any]) -> Dialect:
         raise _Wrong("extensions", "extensions is no list of texts")
     if not isinstance(choices, dict):
         raise _Wrong("choices", "choices is no table")
-    if base != AMQP_0_9_1.name:
-        if extensions or choices:
-            key = "extensions" if extensions else "choices"
-            raise _Wrong(key, f"{key} are for the base {AMQP_0_9_1.name}: {base} has its own")
-        return DIALECTS[base]
+    if base != AMQP_0_9_1.name and extensions:
+        raise _Wrong("extensions", f"extensions are for the base {AMQP_0_9_1.name}: {base} has its own")
     if unknown := [each for each in extensions if each not in EXTENSIONS]:
         raise _Wrong("extensions", f"extensions has {unknown[0]!r}, which is none of {', '.join(EXTENSIONS)}")
     try:
+        if base != AMQP_0_9_1.name:
+            return with_settings(DIALECTS[base], _checked(choices))
         return with_choices(text_with(extensions), _checked(choices))
     except UnknownChoice as error:
         raise _Wrong(error.choice, str(error)) from None
@@ -100,7 +99,7 @@ def dialect_file(base: str, extensions: Collection[str], choices: Mapping[str, s
     if choices:
         lines += ["", "[choices]"]
         for name, value in choices.items():
-            choice = TEXT_CHOICES[name]
+            choice = ALL_CHOICES[name]
             does = next(each.does for each in choice.values if each.name == value)
             lines += [f"# {choice.about}: {does}", f'{name} = "{value}"']
     return "\n".join(lines) + "\n"

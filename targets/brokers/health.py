@@ -106,6 +106,8 @@ class _Visit:
 
     def __init__(self, address: Address, time_limit: float = TIME_LIMIT) -> None:
         self.queue = {"queue": f"amqpspec-{secrets.token_hex(5)}-alive"}
+        #: an operator may have denied all others that are not durable
+        self._declared = {**self.queue, "exclusive": True}
         self._address = address
         self._client = WireClient(address)
         self._time_limit = time_limit
@@ -127,7 +129,7 @@ class _Visit:
 
     def declare(self) -> str | None:
         """Open the channel and declare the queue. Gives the refusal, if there is one."""
-        for method, arguments in (("channel.open", {}), ("queue.declare", self.queue)):
+        for method, arguments in (("channel.open", {}), ("queue.declare", self._declared)):
             if not (answer := self.ask(method, arguments)).name.endswith("-ok"):
                 return _refused(method, answer)
         return None
@@ -138,7 +140,7 @@ class _Visit:
         """
         self._deadline = time.monotonic() + self._time_limit
         another = {"queue": f"amqpspec-{secrets.token_hex(5)}-alive"}
-        answer = self._answer("queue.declare", another)
+        answer = self._answer("queue.declare", {**another, "exclusive": True})
         if answer is None:
             raise self._unanswered("queue.declare")
         if not answer.name.endswith("-ok"):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT
 from amqpspec.model.promises.versions import RABBITMQ
 from amqpspec.model.protocol.credentials import Credentials, credentials_of
@@ -103,7 +104,7 @@ def rabbitmq_properties(dialect: Dialect) -> Table:
     """The same as a RabbitMQ says it, so that clients take the ways that they take there; those of the embedded broker
     in other dialects.
     """
-    if dialect.name not in _VERSIONS:
+    if base_of(dialect.name) not in _VERSIONS:
         return server_properties(dialect)
     return {
         "cluster_name": f"rabbit@{socket.gethostname()}",
@@ -111,7 +112,7 @@ def rabbitmq_properties(dialect: Dialect) -> Table:
         "information": "A test double by amqpspec, not RabbitMQ itself",
         "platform": "Erlang/OTP",
         "product": RABBITMQ,
-        "version": _VERSIONS[dialect.name],
+        "version": _VERSIONS[base_of(dialect.name)],
     }
 
 

@@ -34,6 +34,7 @@ LINES = {
     "run": (f"run {FAULTY} --only GET-001 --sequences 0 --jobs 1 --out öut", 1),
     "replay": ("replay ä.amqp", 0),
     "check": ("check plain", 1),
+    "coverage": ("coverage plain", 0),
     "diff": ("diff plain plain", 0),
     "report": ("report plain --out ö.html", 0),
     "profile": ("profile embedded --toml ö.toml", 0),

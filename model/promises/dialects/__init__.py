@@ -17,7 +17,7 @@ from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_named, 
 from amqpspec.model.promises.dialects.rabbitmq_3 import RABBITMQ_3
 from amqpspec.model.promises.dialects.rabbitmq_4_0 import RABBITMQ_4_0
 from amqpspec.model.promises.dialects.rabbitmq_4_3 import RABBITMQ_4_3
-from amqpspec.model.promises.dialects.settled import UnknownChoice, with_choices
+from amqpspec.model.promises.dialects.settled import UnknownChoice, with_choices, with_settings
 from amqpspec.model.promises.versions import RABBITMQ, dialect_name_of, version_of
 
 DIALECTS: dict[str, Dialect] = {
@@ -37,7 +37,7 @@ class UnknownDialect(ValueError):
 
 def dialect_named(name: str) -> Dialect:
     """The dialect of that name; `UnknownDialect` with the known names otherwise."""
-    found = DIALECTS.get(name) or _text_named(name)
+    found = DIALECTS.get(name) or _with_choices_named(name)
     if found is None:
         raise UnknownDialect(f"unknown dialect {name!r}: choose from {', '.join(DIALECTS)}{_more(name)}")
     return found
@@ -53,13 +53,17 @@ def as_dialect(given: Dialect | str) -> Dialect:
 
 
 @cache
-def _text_named(name: str) -> Dialect | None:
-    """The text with the extensions and choices of such a name; None: it is no such name. Raises `UnknownDialect`."""
-    found = text_named(name.partition(CHOICE)[0])
+def _with_choices_named(name: str) -> Dialect | None:
+    """The dialect with the extensions, choices and settings of such a name; None: it is no such name. Raises
+    `UnknownDialect`.
+    """
+    base = name.partition(CHOICE)[0]
+    found = DIALECTS.get(base) or text_named(base)
     if found is None or CHOICE not in name:
         return found
+    settle = with_settings if found.extensions else with_choices
     try:
-        return with_choices(found, choices_of(name))
+        return settle(found, choices_of(name))
     except UnknownChoice as error:
         raise UnknownDialect(f"unknown dialect {name!r}: {error}") from None
 
@@ -79,7 +83,7 @@ def dialect_of(server_properties: Mapping[str, Any]) -> Dialect:
     """
     if server_properties.get("product") == EMBEDDED_PRODUCT:
         said = str(server_properties.get("dialect", ""))
-        return DIALECTS.get(said) or _text_named(said) or DEFAULT_DIALECT
+        return DIALECTS.get(said) or _with_choices_named(said) or DEFAULT_DIALECT
     if server_properties.get("product") != RABBITMQ:
         return text_with(advertised(server_properties))
     version = version_of(str(server_properties.get("version", "")))

@@ -1,6 +1,8 @@
-"""The text of 0-9-1 with choices that are not open any more, as a broker was seen to have made them, or says so.
+"""A dialect with choices that are not open any more, as a broker was seen to have made them, or says so: those that the
+text leaves, or settings of RabbitMQ.
 
-The name of such a dialect says all: `amqp-0-9-1+basic.nack;immediate=refused;ack-of-zero=ignored`.
+The name of such a dialect says all: `amqp-0-9-1+basic.nack;immediate=refused;ack-of-zero=ignored`, or
+`rabbitmq-4.3;global-qos=permitted`.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from dataclasses import replace
 from functools import cache
 
 from amqpspec.model.promises.choices import Dialect
-from amqpspec.model.promises.dialect_names import base_of, capabilities_of, name_of
+from amqpspec.model.promises.dialect_names import base_of, capabilities_of, choices_of, name_of
+from amqpspec.model.promises.settings import SETTINGS
 from amqpspec.model.promises.text_choices import TextChoices
 from amqpspec.model.promises.text_contradictions import CONTRADICTIONS
 from amqpspec.model.promises.text_freedoms import FREEDOMS
@@ -19,6 +22,8 @@ from amqpspec.model.promises.text_values import TextChoice, Value
 
 #: The choices of the text, by name.
 TEXT_CHOICES: Mapping[str, TextChoice] = {each.name: each for each in (*MEANS, *CONTRADICTIONS, *FREEDOMS)}
+#: These, and RabbitMQ's settings.
+ALL_CHOICES: Mapping[str, TextChoice] = {**TEXT_CHOICES, **SETTINGS}
 
 
 class UnknownChoice(ValueError):
@@ -50,11 +55,31 @@ def with_choices(dialect: Dialect, choices: Mapping[str, str]) -> Dialect:
     ) if number else dialect  # fmt: skip
 
 
-def value_of(name: str, value: str) -> Value:
+def with_settings(dialect: Dialect, settings: Mapping[str, str]) -> Dialect:
+    """The dialect, one of RabbitMQ's, where its operator has set this, beside what is set already. What the dialect has
+    by itself is no part of its name. Raises `UnknownChoice`.
+    """
+    base = base_of(dialect.name)
+    fields: dict[str, object] = {}
+    for name, value in settings.items():
+        if name in SETTINGS and base not in SETTINGS[name].brokers:
+            raise UnknownChoice(name, f"{name} is no setting of {base}")
+        fields |= value_of(name, value, SETTINGS).dialect
+    together = {**choices_of(dialect.name), **settings}
+    kept = {
+        name: together[name]
+        for name, setting in SETTINGS.items()
+        if name in together and together[name] != setting.usual.get(base)
+    }
+    title = ", ".join((dialect.title.partition(", ")[0], *(f"{name} {value}" for name, value in kept.items())))
+    return replace(dialect, name=name_of(base, [], kept), title=title, **fields)  # type: ignore[arg-type]
+
+
+def value_of(name: str, value: str, choices: Mapping[str, TextChoice] = TEXT_CHOICES) -> Value:
     """That value of that choice. Raises `UnknownChoice`."""
-    choice = TEXT_CHOICES.get(name)
+    choice = choices.get(name)
     if choice is None:
-        raise UnknownChoice(name, f"there is no choice {name!r}, but {', '.join(TEXT_CHOICES)}")
+        raise UnknownChoice(name, f"there is no choice {name!r}, but {', '.join(choices)}")
     found = choice.value(value)
     if found is None:
         raise UnknownChoice(name, f"{name} is never {value!r}, but {', '.join(each.name for each in choice.values)}")

@@ -17,6 +17,7 @@ from amqpspec.model.promises.differences_of_choices import ARGUMENTS, CHOICES
 from amqpspec.model.promises.differences_of_requirements import REQUIREMENTS
 from amqpspec.model.promises.queue_arguments import KnownArguments
 from amqpspec.model.promises.registry import AS_STATED, Requirement, requirements
+from amqpspec.model.promises.settings import SETTINGS
 
 PAGE = Path(__file__).parents[3] / "docs" / "versions.md"
 VERSIONS = ("rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3")
@@ -41,6 +42,25 @@ and replicas) and osiris: none of what is listed here changes there.
 
 Sources: "0-9-1" is the text of AMQP 0-9-1, "release notes of V" RabbitMQ's `release-notes/V.md`, "guide: NAME" a page
 of its documentation (`docs/NAME.md`), with a version the page of that version; `module:function` its source."""
+
+
+_SETTINGS = """\
+## Settings
+
+What an operator of RabbitMQ sets, and the broker does not tell (`model/promises/settings.py`); the column of a version
+has what it does without that. A run without `--dialect` looks at what would change its verdicts, and the name of the
+dialect says what is otherwise: `rabbitmq-4.3;global-qos=permitted`. `--dialect` takes that name, and a file has it so:
+
+```toml
+base = "rabbitmq-4.3"
+
+[choices]
+global-qos = "permitted"
+```
+
+`amqpspec profile TARGET` shows how a RabbitMQ is set, and `--toml FILE` writes such a file. Which metadata store 4.0 to
+4.2 have is not looked at, as only a restart shows it; it can be stated. With `transient-nonexcl-queues=denied` all
+queues of scenarios that are not exclusive are durable."""
 
 
 def differing(kind: type[Any], records: Iterable[Any], besides: tuple[str, ...] = ()) -> list[str]:
@@ -91,6 +111,8 @@ def page() -> str:
         "## Requirements",
         "Requirements whose notes differ between versions, that a version lacks, or that were observed.",
         "\n".join(_requirements()),
+        _SETTINGS,
+        "\n".join(_settings()),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -117,6 +139,15 @@ def _requirements() -> Iterator[str]:
         held = "; ".join(dict.fromkeys(difference.held_to for _, difference in found))
         sources = "; ".join(difference.source if name == each.id else f"`{name}`" for name, difference in found)
         yield _row(f"{each.id} {each.title}", *notes, kinds, held, sources)
+
+
+def _settings() -> Iterator[str]:
+    yield f"| setting | what sets it | is about | values | {' | '.join(VERSIONS)} | requirements |"
+    yield "|---" * (len(VERSIONS) + 5) + "|"
+    for name, each in SETTINGS.items():
+        values = "; ".join(f"`{value.name}`: {value.does}" for value in each.values)
+        usual = [each.usual.get(base, "either") if base in each.brokers else "no such setting" for base in VERSIONS]
+        yield _row(f"`{name}`", f"`{each.key}`", each.about, values, *usual, ", ".join(each.requirements))
 
 
 def _lists_shortened(values: list[Any]) -> list[Any]:

@@ -19,10 +19,13 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert "# basic.publish with immediate: is refused" in file.read_text()
 
 
-def test_a_dialect_of_rabbitmq_has_no_more(tmp_path: Path) -> None:
+def test_a_dialect_of_rabbitmq_has_its_settings(tmp_path: Path) -> None:
     file = tmp_path / "d.toml"
     file.write_text(dialect_file("rabbitmq-4.0", (), {}, "RabbitMQ 4.0.5"))
     assert read_dialect_file(file).name == "rabbitmq-4.0"
+    file.write_text(dialect_file("rabbitmq-4.3", (), {"global-qos": "permitted"}, "RabbitMQ 4.3.6"))
+    assert read_dialect_file(file).name == "rabbitmq-4.3;global-qos=permitted"
+    assert "# basic.qos with global=true: limits the whole channel" in file.read_text()
 
 
 @pytest.mark.parametrize(
@@ -32,7 +35,9 @@ def test_a_dialect_of_rabbitmq_has_no_more(tmp_path: Path) -> None:
         ('[choices]\nnothing = "lost"\n', "d.toml:2: there is no choice 'nothing'"),
         ("[choices]\nimmediate = true\n", "d.toml:2: immediate is no text"),
         ('base = "rabbitmq-5"\n', "d.toml:1: base is 'rabbitmq-5', and none of"),
-        ('base = "rabbitmq-4.3"\n[choices]\nimmediate = "refused"\n', "d.toml:2: choices are for the base amqp-0-9-1"),
+        ('base = "rabbitmq-4.3"\n[choices]\nimmediate = "refused"\n', "d.toml:3: there is no choice 'immediate', but"),
+        ('base = "rabbitmq-4.3"\n[choices]\nkhepri-db = "enabled"\n', "d.toml:3: khepri-db is no setting of"),
+        ('base = "rabbitmq-4.3"\nextensions = ["basic.nack"]\n', "d.toml:2: extensions are for the base amqp-0-9-1"),
         ('extensions = ["nack"]\n', "d.toml:1: extensions has 'nack', which is none of"),
         ("extensions = 3\n", "d.toml:1: extensions is no list of texts"),
         ("choices = 3\n", "d.toml:1: choices is no table"),
