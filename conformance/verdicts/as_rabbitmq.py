@@ -18,7 +18,7 @@ from amqpspec.model.judging.acceptor import Acceptor
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT
 from amqpspec.model.promises.severity import Severity, severity_of
-from amqpspec.model.promises.verdict import Failure
+from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.model.promises.versions import RABBITMQ
 
 #: The dialects of RabbitMQ, the newest first.
@@ -26,7 +26,7 @@ RABBITMQS = ("rabbitmq-4.3", "rabbitmq-4.0", "rabbitmq-3")
 #: Steps of a sequence that are remembered. Of what shows behind them nobody asks what RabbitMQ does.
 MOST_STEPS = 20_000
 
-#: What RabbitMQ's dialect finds wrong as well, and may have come before: its state is known all the same.
+#: What RabbitMQ's dialect finds wrong as well, and may have come before: the broker's state is known all the same.
 _HARMLESS = (Severity.WRONG_CODE, Severity.WRONG_WORDS)
 
 
@@ -89,20 +89,28 @@ class Steps(Generic[J]):
             new = acceptor.failures[len(before) :]
             if acceptor.finished or acceptor.why_undecided or not _is_harmless(before):
                 break
-            right += [
-                position
-                for position, failure in failures.items()
-                if self._shown_at[position] == number and not new and failure.identity not in _identities(before)
-            ]
+            shown = [position for position in failures if self._shown_at[position] == number]
+            if shown and not new:
+                right += [each for each in shown if _is_right(failures[each], acceptor)]
         return right
 
 
+def _is_right(failure: Failure, acceptor: Acceptor) -> bool:
+    """Is the failure none by that acceptor, which has nothing to say against what was seen? What it still waits for, or
+    has to be shown by a count, may be what the failure is about; so may what it has found wrong before.
+    """
+    is_awaited = failure.shape is Shape.MISSING and acceptor.owes()
+    is_known = any(each.identity == failure.identity for each in acceptor.failures)
+    return not (is_awaited or is_known or acceptor.unproven_queues())
+
+
 def _is_harmless(failures: Iterable[Failure]) -> bool:
-    return all(severity_of(each) in _HARMLESS for each in failures)
+    return all(severity_of(each) in _HARMLESS or _is_of_handshake(each) for each in failures)
 
 
-def _identities(failures: Iterable[Failure]) -> set[str]:
-    return {each.identity for each in failures}
+def _is_of_handshake(failure: Failure) -> bool:
+    """Does it only say of the broker what it offers and what it calls itself?"""
+    return failure.shape is Shape.WRONG_ARGUMENT and failure.requirement.startswith(("CONN-", "CAP-"))
 
 
 def marked(failures: Iterable[Failure], like: dict[str, str]) -> list[Failure]:
