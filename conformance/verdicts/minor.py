@@ -44,7 +44,7 @@ def why_minor(failure: Failure, product: str, dialect: str) -> str | None:
 
 def what_it_is(minor: str) -> str:
     """What a failure is called that is minor for that reason."""
-    return {RECOMMENDED: "warning", AS_RABBITMQ: "as RabbitMQ"}.get(minor, "minor")
+    return {RECOMMENDED: "warning", AS_RABBITMQ: "as RabbitMQ does"}.get(minor, "minor")
 
 
 def is_harmless(failure: Failure, product: str, dialect: str) -> bool:
