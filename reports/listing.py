@@ -18,8 +18,8 @@ from amqpspec.reports.overview import Entry
 AS_RABBITMQ_HEADING = "Against the text, as RabbitMQ does"
 #: What is said below it.
 AS_RABBITMQ_HINT = (
-    "The text of 0-9-1 says otherwise, and RabbitMQ does the same: what the broker did is what RabbitMQ's dialect permits"
-    " there. It fails no run"
+    "The text of 0-9-1 says otherwise, and RabbitMQ does the same: its dialect permits what the broker did. It fails"
+    " no run"
 )
 
 
@@ -45,7 +45,7 @@ def in_order(result: RunResult) -> list[FoundFailure]:
 def pairs(listed: Iterable[Entry], result: RunResult) -> list[tuple[Entry, FoundFailure]]:
     """Each failure with its requirement, as they are listed."""
     by_id = {entry.id: entry for entry in listed}
-    return [(by_id[found.failure.requirement], found) for found in in_order(result) if found.failure.requirement in by_id]
+    return [(entry, found) for found in in_order(result) if (entry := by_id.get(found.failure.requirement)) is not None]
 
 
 def failing(listed: Iterable[Entry], result: RunResult) -> tuple[Entry, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import groupby
 
 from amqpspec.conformance.verdicts.gate import is_as_rabbitmq, is_minor, is_warning

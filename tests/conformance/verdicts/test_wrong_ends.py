@@ -44,3 +44,9 @@ def test_what_may_be_a_crash_of_its_own_or_is_known_stays_apart() -> None:
     ]
     for other in others:
         assert wrong_ends([*cause, other]) == (), other
+
+
+def test_a_channel_that_is_closed_in_place_of_the_connection_is_one_cause_as_well() -> None:
+    shown = [found(id, "channel.close in place of connection.close") for id in ("CHAN-001", "CONN-014", "CHAN-011")]
+    (cause,) = wrong_ends(shown)
+    assert (cause.what, cause.answer, cause.is_wrong_end) == ("connection.close", "channel.close", True)
