@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amqpspec.conformance.verdicts.judgement import STREAM_ENDS, Cause, Extent, RunResult
+from amqpspec.conformance.verdicts.judgement import Cause, Extent, RunResult
 from amqpspec.reports.text import plural
 
 #: So many reasons for an early end are named.
@@ -17,7 +17,7 @@ MOST_REASONS = 3
 def extent_lines(result: RunResult) -> list[str]:
     """Some lines, none where everything was judged to its end."""
     lines = [*_extent("scenarios", result.scenarios_extent), *_extent("sequences of the search", result.search_extent)]
-    lines += [_blocked(cause) for cause in result.causes if cause.answer != STREAM_ENDS]
+    lines += [_blocked(cause) for cause in result.causes if not cause.is_wrong_end]
     return lines + ([_left_alone(result)] if result.left_alone else [])
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from amqpspec.conformance.profile.profile import choices_in_words
-from amqpspec.conformance.verdicts.judgement import STREAM_ENDS, Cause, FoundFailure, RunResult
+from amqpspec.conformance.verdicts.judgement import Cause, FoundFailure, RunResult
 from amqpspec.model.promises.dialect_names import base_of, in_short
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.registry import Requirement
@@ -26,6 +26,7 @@ from amqpspec.reports.as_known import (
     new_as_known,
 )
 from amqpspec.reports.extent import extent_lines
+from amqpspec.reports.listing import AS_RABBITMQ_HEADING, AS_RABBITMQ_HINT, Heading, failing, heading_of
 from amqpspec.reports.one_cause import in_words, shown_together
 from amqpspec.reports.overview import (
     ACCEPTED_SIGN,
@@ -36,7 +37,6 @@ from amqpspec.reports.overview import (
     again,
     areas,
     entries,
-    failing,
     headline,
     notes,
     severity_line,
@@ -82,7 +82,7 @@ def render_html(
 
     def causes_of(found: FoundFailure) -> list[Cause]:
         mine = [cause for cause in result.causes if cause.failure == found.failure.identity]
-        return [cause for cause in mine if cause.answer != STREAM_ENDS]
+        return [cause for cause in mine if not cause.is_wrong_end]
 
     environment.globals.update(
         again=again, notes=notes, seconds_text=seconds_text, source_parts=source_parts, causes_of=causes_of,
@@ -96,12 +96,16 @@ def render_html(
         """Of those that are not shown under another one."""
         return next((each for each in entry.failures if each.failure.identity not in under), None)
 
+    def is_as_rabbitmq(entry: Entry) -> bool:
+        """Is all that is wrong there as RabbitMQ does?"""
+        return all(heading_of(found, result) is Heading.AS_RABBITMQ for found in entry.failures)
+
     def heading(entry: Entry) -> str:
         first = shown[entry.id]
         return "not seen again" if first.not_seen_again else severity_of(first.failure)
 
     is_new = {entry.id: not (entry.differs or entry.is_excused) for entry in listed}
-    worst = failing(listed)
+    worst = failing(listed, result)
     shown = {entry.id: first for entry in worst if (first := gravest(entry)) is not None}
     new = [entry for entry in worst if is_new[entry.id] and entry.id in shown]
     new.sort(key=lambda entry: shown[entry.id].order)
@@ -126,7 +130,10 @@ def render_html(
         entries=listed,
         failing=worst,
         new_by_severity=by_severity,
-        accepted=[entry for entry in worst if not is_new[entry.id]],
+        accepted=[entry for entry in worst if not (is_new[entry.id] or is_as_rabbitmq(entry))],
+        as_rabbitmq=[entry for entry in worst if is_as_rabbitmq(entry)],
+        as_rabbitmq_heading=AS_RABBITMQ_HEADING,
+        as_rabbitmq_hint=AS_RABBITMQ_HINT,
         together=together,
         under=under,
         only_under={entry.id for entry in worst} - shown.keys(),

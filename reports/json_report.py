@@ -14,6 +14,7 @@ from amqpspec.model.promises.severity import severity_of
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.as_known import DefectEntry, defect_entries
+from amqpspec.reports.listing import in_order
 
 
 def report_object(result: RunResult) -> dict[str, Any]:
@@ -29,14 +30,15 @@ def report_object(result: RunResult) -> dict[str, Any]:
     `known_defects` are all that are known of it, with the sequences that showed them, and those that would have.
     `strength` is how strong the promise is that a failure or a known defect breaks: "promised", "conventional" or
     "arguable"; what is only arguable fails no run. `severity` is what a failure does to an application
-    (`model.promises.severity`); the gravest are listed first.
+    (`model.promises.severity`); they stand in the order of all reports (`reports.listing`). `as_rabbitmq` is the
+    dialect of RabbitMQ that permits what is against the text, else null.
     `frames` are those that show it, in order, as far as the one that is wrong: `kind` is "command", "sent", "received",
     "wrong" (a frame that is not allowed), "missing" (one that did not come) or "gap" (some are left out), `place` the
     connection and channel.
     `extent` says how many scenarios and sequences of the search were judged to their end, and what ended the others;
     `decided` are the scenarios that were carried out and decided;
     `causes` what the broker refuses in one way again and again (`answer` is empty where it never answers), and how many
-    sequences are `blocked` by that; where `answer` is "socket.closed", the stream ends in place of `what` is owed;
+    sequences are `blocked` by that; where `answer` is "socket.closed" or a close, it comes in place of `what` is owed;
     `left_alone` the rules that the search leaves alone, each with the identity that is the reason;
     `left_behind` what the run made and the broker did not delete; `not_whole` what is wrong with the broker at the end;
     `problems` what is wrong with the deviation file; `errors` are those of this suite, each with the commands of the
@@ -83,7 +85,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
             }
             for requirement in result.requirements
         ],
-        "failures": [_failure(found, result.is_as_known(found)) for found in result.failures],
+        "failures": [_failure(found, result.is_as_known(found)) for found in in_order(result)],
         "known_defects": [_defect(entry) for entry in defect_entries(result)],
         "measurements": [_measurement(sequence, measurement) for sequence, measurement in result.measurements],
         "undecided": [{"sequence": sequence, "reason": reason} for sequence, reason in result.undecided],
@@ -136,6 +138,7 @@ def _failure(found: FoundFailure, as_known: bool) -> dict[str, Any]:
         "reproducer": found.reproducer,
         "known": found.known,
         "known_defect": failure.defect or None,
+        "as_rabbitmq": failure.like or None,
         "strength": str(strength_of(failure)),
         "severity": str(severity_of(failure)),
         "as_known": str(Verdict.PASS if as_known else Verdict.FAIL),

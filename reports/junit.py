@@ -26,7 +26,8 @@ from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import as_known_text, broker_as_known, not_seen
-from amqpspec.reports.overview import NOTHING, Entry, again, entries, failing, notes
+from amqpspec.reports.listing import failing
+from amqpspec.reports.overview import NOTHING, Entry, again, entries, notes
 from amqpspec.reports.text import visible
 
 
@@ -44,7 +45,7 @@ class _TimedSuite(TestSuite):  # type: ignore[misc]
 def render_junit(result: RunResult, registry: Mapping[str, Requirement] | None = None) -> str:
     """The report as XML text."""
     listed = entries(result, registry)
-    worst = failing(listed)
+    worst = failing(listed, result)
     cases = [_case(entry, result) for entry in (*worst, *(entry for entry in listed if not entry.failures))]
     cases.append(_end(result))
     if result.undecided and result.exit_code != 0:

@@ -12,13 +12,14 @@ from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import as_known_text, broker_as_known, defect_entries, headline_as_known
 from amqpspec.reports.extent import extent_lines
+from amqpspec.reports.listing import AS_RABBITMQ_HEADING, AS_RABBITMQ_HINT, Heading, heading_of, pairs
+from amqpspec.reports.one_cause import shown_together
 from amqpspec.reports.overview import (
     VERDICTS,
     Entry,
     again,
     areas,
     entries,
-    failing,
     headline,
     notes,
     severity_line,
@@ -61,9 +62,14 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
         (f"as {broker_as_known(result)} is known", result.summary_as_known),
     ):
         lines.append(f"| **all, {prose(name)}** | " + " | ".join(str(total[verdict]) for verdict in VERDICTS) + " |")
-    for entry in failing(listed):
-        for found in entry.failures:
-            lines += _failure(entry, found, result)
+    together = {each.first.failure.identity: each.in_words for each in shown_together(result)}
+    last = Heading.NEW
+    for entry, found in pairs(listed, result):
+        heading = heading_of(found, result)
+        if heading is Heading.AS_RABBITMQ and last is not heading:
+            lines += ["", f"## {AS_RABBITMQ_HEADING}", "", f"{AS_RABBITMQ_HINT}."]
+        last = heading
+        lines += _failure(entry, found, result, together.get(found.failure.identity))
     lines += _defects(result)
     if result.undecided:
         lines += ["", "## Inconclusive sequences", ""]
@@ -84,7 +90,7 @@ def _defects(result: RunResult) -> list[str]:
     return ["", f"## Known defects of {prose(broker_as_known(result))}", "", *head, *rows]
 
 
-def _failure(entry: Entry, found: FoundFailure, result: RunResult) -> list[str]:
+def _failure(entry: Entry, found: FoundFailure, result: RunResult, cause: str | None) -> list[str]:
     failure = found.failure
     defects = [each for each in entry.defects if each.name == failure.defect]
     return [
@@ -95,6 +101,7 @@ def _failure(entry: Entry, found: FoundFailure, result: RunResult) -> list[str]:
         "",
         *(f"As known in {broker_as_known(result)}: {prose(as_known_text(each))}\n" for each in defects),
         f"_{prose(', '.join(notes(found, result.target.dialect, result.target.judged_version)))}_",
+        *(["", f"One cause: {prose(cause)}."] if cause else []),
         *block("Commands", found.commands),
         *block("Allowed", failure.allowed or ("nothing",)),
         *block("Observed", (failure.observed,)),

@@ -27,20 +27,24 @@ class Together:
 def in_words(cause: Cause) -> str:
     if cause.answer == STREAM_ENDS:
         return f"the broker ends the TCP connection where it has to send {cause.what}"
+    if cause.is_wrong_end:
+        return f"the broker sends {cause.answer} where it has to send {cause.what}"
     if cause.answer:
         return f"the broker answers {cause.what} by {cause.answer}"
     return f"the broker never answers {cause.what}"
 
 
 def shown_together(result: RunResult) -> Iterator[Together]:
-    """The failures of which a broker that ends the stream is the cause. What is known, or fails no run, stays where
-    such failures are shown.
+    """The failures that have a cause in common, each once. What is known, or fails no run, stays where such failures
+    are shown.
     """
-    new = [each for each in result.failures if fails_a_run(each) and not result.is_as_known(each)]
+    new = {
+        each.failure.identity: each for each in result.failures if fails_a_run(each) and not result.is_as_known(each)
+    }
     for cause in result.causes:
-        if cause.answer != STREAM_ENDS:
-            continue
-        of_it = [each for each in new if each.failure.identity in (cause.failure, *cause.under)]
+        of_it = [each for identity in (cause.failure, *cause.under) if (each := new.get(identity)) is not None]
         if len(of_it) > 1:
             first, *others = sorted(of_it, key=lambda found: found.order)
+            for each in of_it:
+                del new[each.failure.identity]
             yield Together(cause, first, tuple(others))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import groupby
 
-from amqpspec.conformance.verdicts.gate import is_minor, is_warning
+from amqpspec.conformance.verdicts.gate import is_as_rabbitmq, is_minor, is_warning
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, RunResult, fails_a_run
 from amqpspec.model.defects.known_defects import is_as_known, known_defects, strength_of
 from amqpspec.model.judging.known_defect import KnownDefect
@@ -15,6 +15,7 @@ from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.registry import AS_STATED, Requirement, requirements
 from amqpspec.model.promises.severity import ORDER, severity_of
+from amqpspec.model.promises.text_titles import source_in, title_in
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import Version
 from amqpspec.reports.text import plural
@@ -148,31 +149,29 @@ def _entry(result: RunResult, outcome: RequirementVerdict, requirement: Requirem
     defects = tuple(each for each in _known(result) if each.requirement == outcome.id)
     if requirement is None:
         return Entry(outcome.id, UNREGISTERED, "", "", "", "", outcome, failures, defects)
-    statement = requirement.statement
-    here = requirement.note_in(result.target.dialect) or AS_STATED
-    if here != AS_STATED:
-        statement = f"{statement} In {base_of(result.target.dialect)}: {here}."
+    dialect = result.target.dialect
     return Entry(
         outcome.id,
         requirement.area,
-        requirement.title,
-        statement,
+        title_in(outcome.id, requirement.title, dialect),
+        rule_in(requirement, dialect),
         requirement.level,
-        requirement.source,
+        source_in(requirement.source, dialect),
         outcome,
         failures,
         defects,
     )
 
 
-def failing(listed: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Those with failures, by the first that they have (`FoundFailure.order`), in whose order those of each are."""
-    sorted_in = (
-        replace(entry, failures=tuple(sorted(entry.failures, key=lambda found: found.order)))
-        for entry in listed
-        if entry.failures
-    )
-    return tuple(sorted(sorted_in, key=lambda entry: entry.failures[0].order))
+def rule_in(requirement: Requirement, dialect: str) -> str:
+    """What the requirement says in the dialect; where that is another thing, first that."""
+    here = requirement.note_in(dialect) or AS_STATED
+    if here == AS_STATED:
+        return requirement.statement
+    said = f"In {base_of(dialect)}: {here}."
+    if here.startswith(AS_STATED):
+        return f"{requirement.statement} {said}"
+    return f"{said} RabbitMQ: {requirement.statement}"
 
 
 def sign_of(found: FoundFailure) -> str:
@@ -207,6 +206,7 @@ def headline(result: RunResult) -> str:
     unseen = sum(found.not_seen_again and not result.is_as_known(found) for found in failing)
     minor = sum(map(is_minor, result.failures))
     warnings = sum(map(is_warning, result.failures))
+    as_rabbitmq = sum(map(is_as_rabbitmq, result.failures))
     listed = [found for found in result.failures if found.known is not None and not is_minor(found)]
     accepted = sum(map(result.is_as_known, listed))
     known = len(listed) - accepted
@@ -215,12 +215,14 @@ def headline(result: RunResult) -> str:
         "new failure": len(failing) - defective - unseen,
         "known defect": defective,
         "arguable failure": arguable,
-        "minor failure": minor - warnings,
+        "minor failure": minor - warnings - as_rabbitmq,
         "warning": warnings,
         "accepted known defect": accepted,
         "accepted deviation": known,
     }
     said = [plural(number, noun) for noun, number in counts.items() if number]
+    if as_rabbitmq:
+        said.append(f"{as_rabbitmq} against the text as RabbitMQ does")
     if unseen:
         said.insert(counts["new failure"] > 0, f"{plural(unseen, 'failure')} not seen again")
     if result.lost is not None:
@@ -289,6 +291,8 @@ def _accepted(found: FoundFailure, dialect: str) -> str:
     """Why the failure fails nothing; of a warning the sentence that is not followed."""
     if is_warning(found) and (sentence := recommendation(found.failure, dialect)):
         return f"warning: {sentence}"
+    if is_as_rabbitmq(found):
+        return f"{found.known} ({found.failure.like})"
     return f"{'minor' if is_minor(found) else 'known'}: {found.known}"
 
 

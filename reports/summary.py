@@ -7,7 +7,9 @@ from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.as_known import defect_entries, headline_as_known
 from amqpspec.reports.extent import extent_lines
+from amqpspec.reports.listing import AS_RABBITMQ_HEADING, Heading, heading_of, pairs
 from amqpspec.reports.markdown import block, prose
+from amqpspec.reports.one_cause import Together, shown_together
 from amqpspec.reports.overview import SIGNS, VERDICTS, Entry, entries, headline, notes
 from amqpspec.reports.text import plural
 
@@ -38,22 +40,37 @@ def render_summary(result: RunResult) -> str:
         "| the promise | " + " | ".join(str(result.summary[verdict]) for verdict in VERDICTS) + " |",
         "| as known | " + " | ".join(str(result.summary_as_known[verdict]) for verdict in VERDICTS) + " |",
     ]
-    failing = [(entry, found) for entry in entries(result) for found in entry.failures]
-    new = [(entry, found) for entry, found in failing if found.known is None and not result.is_as_known(found)]
-    new.sort(key=lambda each: each[1].order)
+    failing = pairs(entries(result), result)
+    together = {each.first.failure.identity: each for each in shown_together(result)}
+    under = {other.failure.identity for each in together.values() for other in each.others}
+    new = [
+        (entry, found)
+        for entry, found in failing
+        if heading_of(found, result) is Heading.NEW and found.failure.identity not in under
+    ]
     for entry, found in new[:MAX_WHOLE]:
-        lines += _whole(entry, found, result)
+        lines += _whole(entry, found, result, together.get(found.failure.identity))
     if brief := new[MAX_WHOLE : MAX_WHOLE + MAX_LINES]:
         lines += ["", f"And {plural(len(new) - MAX_WHOLE, 'failure')} more:", ""]
-        lines += [f"- {entry.id} {prose(entry.title)}: {prose(_cut(_what(found)))}" for entry, found in brief]
-    accepted = [(entry, found) for entry, found in failing if found.known is not None and not result.is_as_known(found)]
+        lines += [_line(entry, found, together.get(found.failure.identity)) for entry, found in brief]
+    as_rabbitmq = [each for each in failing if heading_of(each[1], result) is Heading.AS_RABBITMQ]
+    lines += _folded(AS_RABBITMQ_HEADING, [_line(entry, found)[2:] for entry, found in as_rabbitmq])
+    accepted = [
+        (entry, found) for entry, found in failing
+        if heading_of(found, result) is Heading.KNOWN and not result.is_as_known(found)
+    ]  # fmt: skip
     lines += _folded("Accepted", [f"{entry.id}: {prose(_cut(found.known or ''))}" for entry, found in accepted])
     defects = [f"{each.defect.requirement} {each.defect.name}: {each.in_this_run}" for each in defect_entries(result)]
     lines += _folded("Known defects", defects)
     return "\n".join(lines) + "\n"
 
 
-def _whole(entry: Entry, found: FoundFailure, result: RunResult) -> list[str]:
+def _line(entry: Entry, found: FoundFailure, together: Together | None = None) -> str:
+    cause = f" (one cause: {prose(_cut(together.in_words))})" if together is not None else ""
+    return f"- {entry.id} {prose(entry.title)}: {prose(_cut(_what(found)))}{cause}"
+
+
+def _whole(entry: Entry, found: FoundFailure, result: RunResult, together: Together | None) -> list[str]:
     failure = found.failure
     said = ", ".join(notes(found, result.target.dialect, result.target.judged_version))
     commands = [_cut(line) for line in found.commands[:MAX_COMMANDS]]
@@ -65,6 +82,7 @@ def _whole(entry: Entry, found: FoundFailure, result: RunResult) -> list[str]:
         "",
         *([prose(entry.statement), ""] if entry.statement else []),
         f"_{prose(_cut(said))}_",
+        *(["", f"One cause: {prose(_cut(together.in_words))}."] if together is not None else []),
         *block("Commands", commands),
         *block("Allowed", [_cut(line) for line in failure.allowed[:MAX_COMMANDS]] or ["nothing"]),
         *block("Observed", [_cut(failure.observed)]),

@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from amqpspec.conformance.profile.profile import choices_in_words
-from amqpspec.conformance.verdicts.gate import is_minor, is_warning
+from amqpspec.conformance.verdicts.gate import is_minor
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, fails_a_run
+from amqpspec.conformance.verdicts.minor import what_it_is
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, strength_of
 from amqpspec.model.promises.dialect_names import choices_of, in_short
 from amqpspec.model.promises.registry import Requirement
@@ -23,6 +24,7 @@ from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import headline_as_known, new_as_known, not_seen
 from amqpspec.reports.extent import extent_lines
+from amqpspec.reports.listing import AS_RABBITMQ_HEADING, AS_RABBITMQ_HINT, Heading, heading_of, pairs
 from amqpspec.reports.one_cause import Together, shown_together
 from amqpspec.reports.overview import (
     SIGNS,
@@ -76,15 +78,12 @@ def print_report(
     if extent := extent_lines(result):
         console.print(_text("\n".join(extent), STYLES[Verdict.INCONCLUSIVE]))
         console.print()
-    by_requirement = {entry.id: entry for entry in entries(result, registry)}
-    by_severity = sorted(result.failures, key=lambda found: found.order)
-    failing = [
-        (entry, found) for found in by_severity if (entry := by_requirement.get(found.failure.requirement)) is not None
-    ]
+    failing = pairs(entries(result, registry), result)
     together = {each.first.failure.identity: each for each in shown_together(result)}
     under = {other.failure.identity for each in together.values() for other in each.others}
-    new = [(entry, found) for entry, found in failing if found.known is None and not result.is_as_known(found)]
-    known = [each for each in failing if each not in new]
+    new, known, as_rabbitmq = (
+        [each for each in failing if heading_of(each[1], result) is heading] for heading in Heading
+    )
     shown = [(entry, found) for entry, found in new if found.failure.identity not in under]
     for entry, found in shown[:MAX_WHOLE]:
         console.print(failure_lines(entry, found, result, together.get(found.failure.identity)))
@@ -94,6 +93,12 @@ def print_report(
             console.print(short, no_wrap=True, overflow="ellipsis")
             if (with_others := together.get(found.failure.identity)) is not None:
                 console.print(Padding(_text(f"one cause: {with_others.in_words}"), (0, 0, 0, 4)))
+        console.print()
+    if as_rabbitmq:
+        console.print(_text(f"{AS_RABBITMQ_HEADING} ({len(as_rabbitmq)}). {AS_RABBITMQ_HINT}.", "bold"))
+        for (entry, _), short in zip(as_rabbitmq, _brief_lines(as_rabbitmq, result), strict=True):
+            console.print(short, no_wrap=True, overflow="ellipsis")
+            console.print(Padding(_text(entry.statement, "dim"), (0, 0, 0, 4)))
         console.print()
     if result.undecided:
         undecided = [f"  {sequence}: {reason}" for sequence, reason in result.undecided]
@@ -130,7 +135,7 @@ def _brief_lines(failing: Iterable[tuple[Entry, FoundFailure]], result: RunResul
     for entry, found in listed:
         defect = KNOWN_DEFECTS.get(found.failure.defect)
         is_known = result.is_as_known(found)
-        minor = "warning" if is_warning(found) else "minor" if is_minor(found) else None
+        minor = what_it_is(found.known or "") if is_minor(found) else None
         fails, strength = fails_a_run(found), str(strength_of(found.failure))
         new = "not seen again" if found.not_seen_again else "new"
         kind = minor or ("known" if is_known else new if fails else strength if found.known is None else "listed")

@@ -23,7 +23,7 @@ from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.trace import TraceError, read_trace
 from amqpspec.conformance.verdicts.judge import judge_open
 from amqpspec.conformance.verdicts.judgement import SuiteError
-from amqpspec.conformance.verdicts.minor import RECOMMENDED, what_it_is
+from amqpspec.conformance.verdicts.minor import AS_RABBITMQ, RECOMMENDED, what_it_is
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, strength_of
 from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.recommended import recommendation
@@ -86,7 +86,8 @@ def _print(table: ComplianceTable, options: argparse.Namespace, console: Console
             whose = "" if found.is_as_known else f", not known of {in_short(found.dialect)} or of that version of it"
             console.print(Text(f"    known defect {failure.defect}{whose}"))
         is_recommended = recommendation(failure, found.dialect) is not None
-        minor = f", {what_it_is(RECOMMENDED if is_recommended else '')}" if found.is_minor else ""
+        why = RECOMMENDED if is_recommended else AS_RABBITMQ if failure.like else ""
+        minor = f", {what_it_is(why)}" if found.is_minor else ""
         console.print(Text(f"    strength {strength_of(failure)}{minor}"))
     for each in table.defects:
         if not each.seen:

@@ -16,6 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.failures.shrink import shrink, waits
 from amqpspec.conformance.failures.shrinking_time import (
+    FIRST,
     MOST_SHRINKING_TIME,
     SHRINKING_TIME,
     WAITING_SHRINKING_TIME,
@@ -30,6 +31,7 @@ from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, ShrinkingStarted, tell
 from amqpspec.conformance.verdicts.judgement import FoundFailure, SuiteError
 from amqpspec.conformance.verdicts.library import is_of_library
+from amqpspec.conformance.verdicts.wrong_ends import wrong_ends
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.severity import rank
@@ -75,6 +77,8 @@ class Findings:
         self._time_left = shrinking_time if shrinking_time is not None else MOST_SHRINKING_TIME
         #: identities of those whose shrinking has begun and is not over
         self._under_way: set[str] = set()
+        #: identities of those that are shrunk to the end
+        self._first: frozenset[str] = frozenset()
         self._run_again = run_again
         self._numbers = itertools.count(1)
         #: so many of their sequences run at one time
@@ -86,12 +90,12 @@ class Findings:
 
     def note(self, failure: Failure, sequence: str, commands: Sequence[Command]) -> None:
         """Commands of the sequence showed the failure. Those of a scenario count, which every run carries out; and of
-        several the fewest, which take the least to shrink.
+        several the fewest, which take the least to shrink. What is as RabbitMQ does is no example of what is not.
         """
         known = self.found.get(failure.identity)
         if known is None or (
             failure.identity not in self._shrunk
-            and (not is_scenario(sequence), len(commands)) < (not is_scenario(known.sequence), len(known.commands))
+            and _to_be_shown(failure, sequence, commands) < _to_be_shown(known.failure, known.sequence, known.commands)
         ):
             self._shown_by[failure.identity] = commands
             self._remember(failure, sequence, commands)
@@ -127,7 +131,8 @@ class Findings:
 
     def shrink_all(self, took: float = 0.0) -> None:
         """Look for the shortest commands that show each failure, and tell of it, the gravest first. Those that change
-        the broker as a whole come last, one by one.
+        the broker as a whole come last, one by one. Where nobody has said how long that may take, the first few are
+        shrunk to the end.
 
         `took`: seconds that the run has taken till now. Each failure has a share of the time, and what it leaves is for
         those after it. Raises `TargetError`, after that. Those that are left then are shrunk when it is called again;
@@ -137,11 +142,12 @@ class Findings:
             self._time_left = min(self._time_left, time_for_shrinking(took))
         together: list[FoundFailure] = []
         alone: list[FoundFailure] = []
-        for found in sorted(self.found.values(), key=lambda each: rank(each.failure)):
+        self._first = self._first_few() if self._shrinking_time is None and self._time_left > 0 else frozenset()
+        for found in sorted(self.found.values(), key=_order):
             identity = found.failure.identity
             if identity in self._shrunk:
                 continue
-            if self._accepted(found.failure) or is_as_known(found.failure, self._dialect.name, self._version):
+            if self._is_settled(found.failure):
                 # what it is is known: docs/findings.md, or the run that it was accepted from, has it as short as can be
                 self._tell(found)
             elif self._at_once == 1 or identity in self._under_way or changes_broker(self._shown_by[identity]):
@@ -162,6 +168,20 @@ class Findings:
                     raise
         finally:
             self._time_left -= time.monotonic() - began
+
+    def _is_settled(self, failure: Failure) -> bool:
+        """Is it known what the failure is?"""
+        return self._accepted(failure) or is_as_known(failure, self._dialect.name, self._version)
+
+    def _first_few(self) -> frozenset[str]:
+        """Identities of the failures that a reader sees first: of several that have one cause there is one."""
+        under = {identity for cause in wrong_ends(self.found.values()) for identity in cause.under}
+        listed = [
+            each.failure.identity
+            for each in sorted(self.found.values(), key=_order)
+            if each.failure.identity not in under and not self._is_settled(each.failure)
+        ]
+        return frozenset(listed[:FIRST])
 
     def _shrink_together(self, several: Sequence[FoundFailure], shrinking: ShrinkingTime) -> None:
         with ThreadPoolExecutor(self._at_once, thread_name_prefix="shrinking") as pool:
@@ -200,27 +220,30 @@ class Findings:
             with self._room:
                 shown = self._run_again(f"shrinking {sequence} {next(self._numbers)}", sequence, candidate)
             for other in shown:
-                if other.identity == failure.identity:
+                if other.identity == failure.identity and other.like == failure.like:
                     latest = other
                     return True
             return False
 
         shrinking.go_on()
         self._under_way.add(failure.identity)
-        number, share = shrinking.begin()
+        is_first = failure.identity in self._first
+        number, share = shrinking.begin(is_first)
         shortest: tuple[Command, ...] = tuple(commands)
         rate: tuple[int, int] | None = None
         cut_short = True
         try:
-            if shrinking.left > 0:
-                tell(self._listeners, ShrinkingStarted(failure.requirement, number, shrinking.of, shrinking.left))
+            if is_first or shrinking.left > 0:
+                left = max(shrinking.left, 0.0)
+                tell(self._listeners, ShrinkingStarted(failure.requirement, number, shrinking.of, left))
                 most = WAITING_SHRINKING_TIME if waits(commands) else SHRINKING_TIME
+                most = share if is_first else most
                 shrunk = shrink(commands, shows, self._dialect, min(most, share))
                 shortest, cut_short = shrunk.commands, shrunk.cut_short
                 rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
                 if not rate[0]:  # by chance what was shrunk had shown it, once
                     shortest, rate = tuple(commands), None
-                    if shrinking.left > 0:
+                    if is_first or shrinking.left > 0:
                         rate = (sum(shows(shortest) for _ in range(REPEATS)), REPEATS)
         except (TargetError, TraceError) as error:
             shrinking.end(error)
@@ -234,3 +257,13 @@ class Findings:
             found = self._remember(latest, sequence, shortest, rate, cut_short)
         self._under_way.remove(failure.identity)
         return found
+
+
+def _order(found: FoundFailure) -> tuple[bool, int]:
+    """By which failures are shrunk: as they will be listed."""
+    return bool(found.failure.like), rank(found.failure)
+
+
+def _to_be_shown(failure: Failure, sequence: str, commands: Sequence[object]) -> tuple[bool, bool, int]:
+    """By which of several examples one is chosen: the least."""
+    return bool(failure.like), not is_scenario(sequence), len(commands)

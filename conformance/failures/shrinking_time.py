@@ -15,6 +15,9 @@ WHOLE_RUN, LEAST_OF_LONG_RUN = 150.0, 10.0
 SHRINKING_TIME = 20.0
 #: The same for one that takes time to show.
 WAITING_SHRINKING_TIME = 60.0
+#: Failures that are shrunk to the end, whatever that leaves for the others: those that a reader sees first, whole. And
+#: the seconds that each of them may take.
+FIRST, FIRST_SHRINKING_TIME = 3, 90.0
 #: The gravest of those that are left has so many times its part of the time that is left, and at least so many seconds.
 GENEROUS, LEAST_SHARE = 2.0, 1.0
 
@@ -47,11 +50,15 @@ class ShrinkingTime:
         """Seconds."""
         return self._deadline - time.monotonic()
 
-    def begin(self) -> tuple[int, float]:
-        """The number of the next failure, from 1, and how many seconds it may take."""
+    def begin(self, is_first: bool = False) -> tuple[int, float]:
+        """The number of the next failure, from 1, and how many seconds it may take. `is_first`: it is of those that are
+        shrunk to the end.
+        """
         with self._lock:
             self._begun += 1
             number = self._begun
+        if is_first:
+            return number, FIRST_SHRINKING_TIME
         one_by_one = min(self._alone, self.of - number + 1)
         rounds = math.ceil(max(self._together - number + 1, 0) / self._at_once) + one_by_one
         return number, min(max(self.left * GENEROUS / (rounds + 1), LEAST_SHARE), self.left)

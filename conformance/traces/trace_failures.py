@@ -19,6 +19,7 @@ def failure_to_json(failure: Failure) -> dict[str, Any]:
         "allowed": list(failure.allowed),
         "state": list(failure.state),
         "known_defect": failure.defect,
+        **({"like": failure.like} if failure.like else {}),
     }
 
 
@@ -31,5 +32,6 @@ def failure_from_json(written: Mapping[str, Any]) -> Failure:
         state=tuple(map(str, written["state"])),
         # "departure" is what traces of version 0.1 call it
         defect=str(written.get("known_defect", written.get("departure", ""))),
+        like=str(written.get("like", "")),
         **texts,
     )

@@ -17,7 +17,7 @@ _SCENARIO = "scenario "
 
 
 def deviations_of(result: RunResult, today: date) -> list[Deviation]:
-    """An entry for each failure that no entry lists, but for warnings, which fail nothing.
+    """An entry for each failure that no entry lists, but for warnings and what is as RabbitMQ does: they fail nothing.
 
     And one for each known defect of the target's version that the run did not see, as another seed may, unless it
     would have shown.
@@ -25,8 +25,9 @@ def deviations_of(result: RunResult, today: date) -> list[Deviation]:
     entries = [
         _of(found, result, today)
         for found in result.failures
-        if found.known is None and recommendation(found.failure, result.target.dialect) is None
-    ]
+        if found.known is None and not found.failure.like
+        and recommendation(found.failure, result.target.dialect) is None
+    ]  # fmt: skip
     named = {each.defect for each in entries} | {found.failure.defect for found in result.failures}
     if result.target.judged_version is not None:
         entries += [
@@ -87,7 +88,9 @@ def _text(text: str) -> str:
 def update(listed: Sequence[Deviation], result: RunResult, today: date) -> str:
     """What to take out of the file that lists these, and why, and what to add; "": nothing."""
     out = [(each.identity, problem) for each in listed if (problem := problem_of(each, result, today)) is not None]
-    missing = [_of(found, result, today) for found in result.failures if found.known is None]
+    missing = [
+        _of(found, result, today) for found in result.failures if found.known is None and not found.failure.like
+    ]
     parts = [f"# take out {identity.lstrip('|')}: {problem}\n" for identity, problem in out]
     if missing:
         parts.append("# add\n" + as_toml(missing))

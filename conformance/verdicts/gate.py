@@ -11,7 +11,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, TargetDescription
-from amqpspec.conformance.verdicts.minor import COMPATIBILITY, RECOMMENDED, WORDS_ONLY, why_minor
+from amqpspec.conformance.verdicts.minor import AS_RABBITMQ, COMPATIBILITY, RECOMMENDED, WORDS_ONLY, why_minor
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.verdict import Failure
 
@@ -34,12 +34,17 @@ def excuse_of(failure: Failure, target: TargetDescription, gate: Gate) -> str | 
 
 
 def is_minor(found: FoundFailure) -> bool:
-    return found.known in (RECOMMENDED, WORDS_ONLY, COMPATIBILITY)
+    return found.known in (RECOMMENDED, WORDS_ONLY, COMPATIBILITY, AS_RABBITMQ)
 
 
 def is_warning(found: FoundFailure) -> bool:
     """Is it minor as the text only recommends what the broker does not do?"""
     return found.known == RECOMMENDED
+
+
+def is_as_rabbitmq(found: FoundFailure) -> bool:
+    """Is it against the text, as RabbitMQ does?"""
+    return found.known == AS_RABBITMQ
 
 
 def through(result: RunResult, gate: Gate) -> RunResult:

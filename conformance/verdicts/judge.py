@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from amqpspec.conformance.language.names import plain, plain_failure
 from amqpspec.conformance.traces.trace_row import OPEN, TraceError, TraceRow, row_event
+from amqpspec.conformance.verdicts.as_rabbitmq import Steps, is_asked, marked
 from amqpspec.conformance.verdicts.blame import blamed, why_not_followed
 from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
 from amqpspec.conformance.verdicts.ill_formed import raise_if_ill_formed
@@ -18,7 +19,7 @@ from amqpspec.conformance.verdicts.library import LibraryJudge
 from amqpspec.conformance.verdicts.minor import is_harmless
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
 from amqpspec.model.defects.known_defects import acceptor_for
-from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.judging.acceptor import Acceptor, lawful_acceptor
 from amqpspec.model.judging.acceptor_questions import AcceptorQuestions
 from amqpspec.model.judging.questions import Questions
 from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
@@ -68,6 +69,9 @@ class SequenceJudge:
         self._undecided: str | None = None
         #: judges the client library that carried the commands; None: the suite's own client did
         self._library = LibraryJudge() if start.get("driver") else None
+        #: what was done, to ask what RabbitMQ does there; None: nobody asks
+        is_text = is_asked(dialect, start.get("product") or "")
+        self._steps: Steps[SequenceJudge] | None = Steps() if is_text else None
 
     @property
     def failures(self) -> Sequence[Failure]:
@@ -85,6 +89,14 @@ class SequenceJudge:
         self.acceptor.finished = True
 
     def command(self, text: str) -> None:
+        self._command(text)
+        self._note_step(lambda judge: judge._command(text))
+
+    def _note_step(self, step: Callable[[SequenceJudge], None]) -> None:
+        if self._steps is not None:
+            self._steps.note(step, len(self.acceptor.failures))
+
+    def _command(self, text: str) -> None:
         if not self.acceptor.finished:
             self._before = dict(self.acceptor.exercised)
         self._asked.clear()
@@ -96,9 +108,13 @@ class SequenceJudge:
 
     def event(self, event: TraceEvent) -> None:
         try:
-            self._event(event)
+            self._take(event)
         except Exception as error:  # noqa: BLE001 - whatever it is, it costs this sequence only
             self.broke(error)
+
+    def _take(self, event: TraceEvent) -> None:
+        self._event(event)
+        self._note_step(lambda judge: judge._event(event))
 
     def _event(self, event: TraceEvent) -> None:
         if self._library is not None:
@@ -131,6 +147,7 @@ class SequenceJudge:
     def mark(self, mark: str) -> None:
         try:
             self._mark(mark)
+            self._note_step(lambda judge: judge._mark(mark))
         except Exception as error:  # noqa: BLE001 - as above
             self.broke(error)
 
@@ -163,6 +180,7 @@ class SequenceJudge:
         if wrongly:
             reason = reason or plain(why_not_followed(wrongly[0]))
         product = self._start.get("product") or ""
+        failures = self._as_rabbitmq(failures)
         harmless_only = all(is_harmless(each, product, dialect.name) for each in failures)
         if self._library is not None and self._library.failures:
             verdict = Verdict.FAIL
@@ -192,6 +210,20 @@ class SequenceJudge:
             ended_by=self._ended_by(failures),
         )
 
+    def _as_rabbitmq(self, failures: Sequence[Failure]) -> Sequence[Failure]:
+        """The failures, those marked that are against the text as RabbitMQ is."""
+        if self._steps is None or not failures:
+            return failures
+        by_acceptor = self.acceptor.failures
+        like = self._steps.told_apart(by_acceptor, self._judge_by)
+        dialect = self.acceptor.dialect
+        names = {told.identity: like.get(each.identity, "") for each in by_acceptor if (told := blamed(each, dialect))}
+        return marked(failures, names)
+
+    def _judge_by(self, dialect: str) -> SequenceJudge:
+        """A judge of the same sequence by what that dialect promises."""
+        return SequenceJudge(TraceRow(**{**self._start, "dialect": dialect, "product": ""}), lawful_acceptor)
+
     @property
     def _exercised(self) -> Mapping[str, int]:
         """Where a failure ends the judging, what its command was to bring about was not seen."""
@@ -216,7 +248,7 @@ class SequenceJudge:
         if kind == "frame":
             event = row_event(row)
             try:
-                self._event(event)
+                self._take(event)
             except Exception as error:  # noqa: BLE001 - as above
                 raise_if_ill_formed(row["sequence"], event, error)
                 self.broke(error)

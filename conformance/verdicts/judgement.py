@@ -34,8 +34,10 @@ INDISPENSABLE = frozenset(
 )
 #: Stands between the label of a target and the client library through which it was asked.
 THROUGH = " through "
-#: What a cause has for an answer where the broker ends the TCP stream.
+#: What a cause has for an answer where the broker ends the TCP stream, and where it ends in one way what it has to end
+#: in another.
 STREAM_ENDS = "socket.closed"
+ENDS = ("channel.close", "connection.close", STREAM_ENDS)
 #: One undecided sequence in so many, rounded, leaves a run decided.
 SEQUENCES_OF_ONE_UNDECIDED = 100
 
@@ -179,9 +181,11 @@ class FoundFailure:
         return self.rate is not None and not self.rate[0]
 
     @property
-    def order(self) -> tuple[bool, int]:
-        """By which failures are listed: the gravest first, and behind all others what was not seen again."""
-        return self.not_seen_again, rank(self.failure)
+    def order(self) -> tuple[bool, bool, int]:
+        """By which failures are listed: the gravest first, behind all others what was not seen again, and behind that
+        what is accepted.
+        """
+        return self.known is not None, self.not_seen_again, rank(self.failure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +200,8 @@ class SuiteError:
 @dataclass(frozen=True, slots=True)
 class Cause:
     """What the broker refuses again and again in the same way, or never answers: then `answer` is empty
-    (`conformance.verdicts.causes`). Where `answer` is `STREAM_ENDS`, `what` is owed, and the stream ends in place of it
-    (`conformance.verdicts.silent_ends`).
+    (`conformance.verdicts.causes`). Where `answer` is one of `ENDS`, `what` is owed, and that comes in place of it
+    (`conformance.verdicts.wrong_ends`).
 
     `failure` is the identity that it is reported under, `under` are others that come from it. `blocked`: sequences
     that were ended by it and say no more.
@@ -208,6 +212,11 @@ class Cause:
     answer: str
     blocked: int
     under: tuple[str, ...] = ()
+
+    @property
+    def is_wrong_end(self) -> bool:
+        """Does the broker end in one way what it has to end in another?"""
+        return self.answer in ENDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""What is minor: the text only recommends it, it does nothing to an application, or it is compatibility with RabbitMQ
-and nothing else.
+"""What is minor: the text only recommends it, it does nothing to an application, it is compatibility with RabbitMQ and
+nothing else, or it is against the text as RabbitMQ is (`conformance.verdicts.as_rabbitmq`).
 
 Such a failure of a broker that is no RabbitMQ is told and fails nothing: no run, no test, no command file and no trace
 that is judged again. What the text only recommends is so of any product that is held to it, and is called a warning.
@@ -19,6 +19,7 @@ from amqpspec.model.promises.versions import RABBITMQ
 RECOMMENDED = "only recommended"
 WORDS_ONLY = "wrong words only"
 COMPATIBILITY = "compatibility with RabbitMQ only"
+AS_RABBITMQ = "against the text, as RabbitMQ does"
 
 #: The embedded broker imitates RabbitMQ. A trace that names no product is taken to be of RabbitMQ.
 _RABBITMQS = (RABBITMQ, EMBEDDED_PRODUCT, "")
@@ -30,6 +31,8 @@ def why_minor(failure: Failure, product: str, dialect: str) -> str | None:
         return RECOMMENDED
     if product in _RABBITMQS:
         return None
+    if failure.like:
+        return AS_RABBITMQ
     severity = severity_of(failure)
     if severity is Severity.WRONG_WORDS:
         return WORDS_ONLY
@@ -41,7 +44,7 @@ def why_minor(failure: Failure, product: str, dialect: str) -> str | None:
 
 def what_it_is(minor: str) -> str:
     """What a failure is called that is minor for that reason."""
-    return "warning" if minor == RECOMMENDED else "minor"
+    return {RECOMMENDED: "warning", AS_RABBITMQ: "as RabbitMQ does"}.get(minor, "minor")
 
 
 def is_harmless(failure: Failure, product: str, dialect: str) -> bool:

@@ -105,10 +105,12 @@ class RunTally:
 
     @property
     def found(self) -> dict[str, FoundFailure]:
-        """By identity the first example, with the number of sequences that showed it, in the order of the run."""
+        """By identity the first example, with the number of sequences that showed it, in the order of the run. One that
+        is minor is no example of what is not.
+        """
         first: dict[str, Part] = {}
         counts: Counter[str] = Counter()
-        for part in sorted(self._of(FAILURE), key=lambda part: (part.rank, part.key)):
+        for part in sorted(self._of(FAILURE), key=lambda part: (part.is_minor, part.rank, part.key)):
             first.setdefault(part.name, part)
             counts[part.name] += part.sequences
         return {id: FoundFailure(part.failure, part.example, sequences=counts[id]) for id, part in first.items()}

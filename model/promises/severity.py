@@ -19,6 +19,7 @@ class Severity(StrEnum):
 
     LOST = "messages lost"
     REPEATED = "duplicated or out of order"
+    ERRED = "the broker says that it erred"
     MISDIRECTED = "given to the wrong one"
     STUCK = "stuck"
     WRONG_STATE = "wrong state or counts"
@@ -74,11 +75,15 @@ _TABLE = (
     _Row(Severity.LOST, "CONFIRM-019", Shape.UNEXPECTED, r"basic\.ack of .+"),
     _Row(Severity.LOST, "TX-008|TX-003", Shape.UNEXPECTED, r"tx\.commit-ok( .+)?"),
     _Row(Severity.LOST, _ANY, Shape.MISSING, r"basic\.return"),
+    # a corner of matching: it goes where it does not belong, and not where it does
+    _Row(Severity.MISDIRECTED, "PUBLISH-00[56]", Shape.UNEXPECTED, r"basic\.return"),
     _Row(Severity.WRONG_STATE, "TX-", Shape.UNEXPECTED, r"basic\.return.*"),
     _Row(Severity.LOST, _ANY, Shape.UNEXPECTED, r"basic\.return"),
     _Row(Severity.REPEATED, _ANY, Shape.UNEXPECTED, r"basic\.nack of a message that no queue refused"),
     _Row(Severity.REPEATED, _ANY, Shape.UNEXPECTED, r"basic\.ack before basic\.return"),
     # ---- what must be refused is not
+    # carried out on a channel that the broker has closed: what the client takes for refused is done
+    _Row(Severity.LOST, "CHAN-005", Shape.UNEXPECTED, r"a reply( .+)?"),
     _Row(Severity.LOST, "QUEUE-023", Shape.UNEXPECTED, r"queue\.delete-ok in place of .+"),
     # what is another's is used, or what is not permitted
     _Row(
@@ -105,6 +110,7 @@ _TABLE = (
         Shape.MISSING,
         r"basic\.deliver|messages ready",
     ),
+    _Row(Severity.MISDIRECTED, "PUBLISH-00[56]", Shape.MISSING, r"basic\.(deliver|get-ok)|messages ready"),
     _Row(Severity.LOST, _ANY, Shape.MISSING, r"basic\.(deliver|get-ok)|messages ready"),
     _Row(Severity.STUCK, "GET-003", Shape.UNEXPECTED, r"basic\.get-empty although .+"),
     _Row(Severity.LOST, _ANY, Shape.UNEXPECTED, r"basic\.get-empty although .+"),
@@ -150,9 +156,15 @@ _TABLE = (
 )
 
 
+#: The broker's own word for an error of its own: whatever was asked, it is at fault.
+_ERRED = re.compile(r"\breply-code=541\b|\bINTERNAL_ERROR\b")
+
+
 def severity_of(failure: Failure) -> Severity:
     """What the failure does to an application."""
-    return severity_by(failure.requirement, failure.shape, failure.detail)
+    severity = severity_by(failure.requirement, failure.shape, failure.detail)
+    is_graver = ORDER.index(severity) < ORDER.index(Severity.ERRED)
+    return Severity.ERRED if not is_graver and _ERRED.search(failure.observed) else severity
 
 
 @cache

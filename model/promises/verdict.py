@@ -59,6 +59,8 @@ class Failure:
     state: tuple[str, ...]
     #: the known defect of the broker that explains it, "" for none
     defect: str = ""
+    #: the dialect of RabbitMQ by which it is none: the broker does what RabbitMQ does; "": there is none
+    like: str = ""
 
     @property
     def identity(self) -> str:

@@ -13,6 +13,7 @@ import pytest
 from amqpspec.conformance.failures.findings import REPEATS, Findings
 from amqpspec.conformance.failures.shrink import Shrunk
 from amqpspec.conformance.failures.shrinking_time import (
+    FIRST_SHRINKING_TIME,
     GENEROUS,
     LEAST_OF_LONG_RUN,
     LEAST_SHRINKING_TIME,
@@ -306,10 +307,29 @@ def test_shrinking_takes_as_long_as_the_run_did_where_nobody_has_said(
 
     monkeypatch.setattr("amqpspec.conformance.failures.findings.shrink", shrink)
     monkeypatch.setattr("amqpspec.conformance.failures.findings.SHRINKING_TIME", float("inf"))
+    monkeypatch.setattr("amqpspec.conformance.failures.findings.FIRST", 0)
     subject, told, _ = findings(lambda lines: True, shrinking_time=None)
     subject.shrink_all(took)
     assert shares == [pytest.approx(seconds, rel=NEARLY)]
     assert shrunk(told).found.cut_short
+
+
+@pytest.mark.parametrize(("said", "first"), [(None, 3), (60.0, 0)])
+def test_the_first_few_are_shrunk_to_the_end(
+    said: float | None, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever that leaves for the others. Who says how long it may take has the say."""
+    shares: dict[str, float] = {}
+
+    def shrink(commands: Sequence[Command], shows: object, dialect: object, time_limit: float) -> Shrunk:
+        shares[str(commands[-1])] = time_limit
+        return Shrunk(tuple(commands), cut_short=False)
+
+    monkeypatch.setattr("amqpspec.conformance.failures.findings.shrink", shrink)
+    subject, _, _ = side_by_side(lambda lines: True, *"qrstuv", at_once=1)
+    subject._shrinking_time = said
+    subject.shrink_all(1000.0)
+    assert [time == FIRST_SHRINKING_TIME for time in shares.values()] == [True] * first + [False] * (6 - first)
 
 
 @pytest.mark.parametrize(("time_left", "rate"), [(True, (3, 3)), (False, None)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.conformance.verdicts.judgement import STREAM_ENDS, FoundFailure
-from amqpspec.conformance.verdicts.silent_ends import ENOUGH, silent_ends
+from amqpspec.conformance.verdicts.wrong_ends import ENOUGH, wrong_ends
 from amqpspec.model.promises.verdict import Failure, Shape
 
 CHANNEL = "socket.closed in place of channel.close"
@@ -17,7 +17,7 @@ def found(requirement: str, detail: str = CHANNEL, shape: Shape = Shape.UNEXPECT
 
 def test_three_requirements_make_a_cause_of_what_is_owed() -> None:
     shown = [found("GET-002"), found("BIND-001"), found("QUEUE-007")]
-    (cause,) = silent_ends(shown)
+    (cause,) = wrong_ends(shown)
     assert (cause.what, cause.answer, cause.blocked) == ("channel.close", STREAM_ENDS, 0)
     assert [cause.failure, *cause.under] == [each.failure.identity for each in shown]
 
@@ -25,11 +25,11 @@ def test_three_requirements_make_a_cause_of_what_is_owed() -> None:
 def test_exceptions_of_channels_and_of_connections_are_two_causes() -> None:
     of_channels = [found(id) for id in ("GET-002", "BIND-001", "QUEUE-007")]
     of_connections = [found(id, CONNECTION) for id in ("CHAN-001", "CONN-014", "CHAN-011")]
-    assert [each.what for each in silent_ends([*of_connections, *of_channels])] == ["channel.close", "connection.close"]
+    assert [each.what for each in wrong_ends([*of_connections, *of_channels])] == ["channel.close", "connection.close"]
 
 
 def test_two_requirements_are_not_enough() -> None:
-    assert silent_ends([found("GET-002"), *[found("BIND-001")] * ENOUGH]) == ()
+    assert wrong_ends([found("GET-002"), *[found("BIND-001")] * ENOUGH]) == ()
 
 
 def test_what_may_be_a_crash_of_its_own_or_is_known_stays_apart() -> None:
@@ -43,4 +43,10 @@ def test_what_may_be_a_crash_of_its_own_or_is_known_stays_apart() -> None:
         found("QUEUE-001", defect="known-defect"),
     ]
     for other in others:
-        assert silent_ends([*cause, other]) == (), other
+        assert wrong_ends([*cause, other]) == (), other
+
+
+def test_a_channel_that_is_closed_in_place_of_the_connection_is_one_cause_as_well() -> None:
+    shown = [found(id, "channel.close in place of connection.close") for id in ("CHAN-001", "CONN-014", "CHAN-011")]
+    (cause,) = wrong_ends(shown)
+    assert (cause.what, cause.answer, cause.is_wrong_end) == ("connection.close", "channel.close", True)
