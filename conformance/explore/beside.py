@@ -7,87 +7,113 @@ a field has nothing to do here. Stamps are numbers of inputs: of them only the o
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from typing import Any
 
+from amqpspec.model.broker.bookkeeping import Bookkeeping
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.field_kinds import Kind, kind_of
-from amqpspec.model.broker.queues import Consumer, Message, Queue
+from amqpspec.model.broker.queues import ActiveConsumer, Consumer, Message, Policies, Queue
 from amqpspec.model.protocol.methods import TraceEvent
 
-#: Fields that only count what was shown, or that the step which is over has left behind.
-_LEFT_OUT = frozenset({"exercised", "refuted", "measurements", "counting", "now"})
+#: Fields that only count what was shown, or that are alike in all states of a world.
+_LEFT_OUT = frozenset(
+    {"exercised", "refuted", "measurements", "counting", "now", "dialect", "capabilities", "server_properties",
+     "bookkeeping"}
+)  # fmt: skip
 #: Fields that hold the number of an input.
 _STAMPS = frozenset({"stamp", "created", "led_anew_at"})
-#: Fields of the broker whose records are gone through one by one.
-_RECORDS = ("channels", "connections", "queues")
+#: Types of which the values are as they are.
+_SCALAR = frozenset({"str", "int", "float", "bool", "bytes", "str | None", "float | None", "range"})
 
-#: The order of what is told of a stamp.
-_STAMP = "stamp"
+#: Gives the values of a record that are not compared, and adds its stamps to the list.
+_Looks = Callable[[Any, list[int]], tuple[Hashable, ...]]
 
 
 def beside(broker: Broker) -> Hashable:
     """Equal for states that differ in nothing at all but in numbers of inputs with the same order."""
-    return tuple([value for _, value in told(broker)])
+    stamps: list[int] = []
+    values = tuple([looks(record, stamps) for looks, record in _records(broker)])
+    if not stamps:
+        return values
+    order = {stamp: place for place, stamp in enumerate(sorted(set(stamps)))}
+    return values, tuple([order[stamp] for stamp in stamps])
 
 
-def told(broker: Broker) -> list[tuple[str, Hashable]]:
-    """The same, with the names of the fields."""
-    found = list(_all(broker))
-    stamps = {each: place for place, each in enumerate(sorted({each[1] for each in found if each[0] == _STAMP}))}
-    return [(_STAMP, stamps[each[1]]) if each[0] == _STAMP else each for each in found]
+def differing(one: Broker, other: Broker) -> list[str]:
+    """The names of the fields that are not compared and differ."""
+    found: dict[str, None] = {}
+    for (looks, record), (_, its) in zip(_records(one), _records(other), strict=False):
+        names = _names(type(record))
+        for name, value, of_other in zip(names, looks(record, []), looks(its, []), strict=False):
+            if value != of_other:
+                found[f"{type(record).__name__}.{name}"] = None
+    return list(found)
 
 
-def _all(broker: Broker) -> Iterator[tuple[str, Any]]:
-    yield from _told(broker)
-    yield from _told(broker.bookkeeping)
+def _records(broker: Broker) -> Iterator[tuple[_Looks, Any]]:
+    looks = _looks
+    yield looks(type(broker)), broker
+    yield looks(Bookkeeping), broker.bookkeeping
+    of_message, of_consumer = looks(Message), looks(Consumer)
     for _, connection in sorted(broker.connections.items()):
-        yield from _told(connection)
-        yield from _records(connection.owed)
+        yield looks(Connection), connection
+        for owed in connection.owed:
+            yield looks(type(owed)), owed
     for _, channel in sorted(broker.channels.items()):
-        yield from _told(channel)
-        yield from _records(channel.owed)
-        yield from _records(each for _, each in sorted(channel.consumers.items()))
-        yield from _records(each for _, each in sorted(channel.may_still_be_served.items()))
-        yield from _records(entry.message for entry in channel.unacknowledged.values())
-        yield from _records(late.message for late in channel.timed_out.values())
+        yield looks(Channel), channel
+        for owed in channel.owed:
+            yield looks(type(owed)), owed
+        for consumers in (channel.consumers, channel.may_still_be_served):
+            for _, each in sorted(consumers.items()):
+                yield of_consumer, each
+        for entry in channel.unacknowledged.values():
+            yield of_message, entry.message
+        for late in channel.timed_out.values():
+            yield of_message, late.message
         for copies in channel.unconfirmed.values():
-            yield from _records(message for _, message in copies)
+            for _, message in copies:
+                yield of_message, message
     for _, queue in sorted(broker.queues.items()):
-        yield from _told(queue)
-        yield from _told(queue.active)
-        yield from _records(queue.messages)
-        yield from _records(queue.log)
+        yield looks(Queue), queue
+        yield looks(ActiveConsumer), queue.active
+        for messages in (queue.messages, queue.log):
+            for message in messages:
+                yield of_message, message
         if queue.policies is not None:
-            yield from _told(queue.policies)
-
-
-def _records(records: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    for each in records:
-        yield from _told(each)
-
-
-def _told(record: Any) -> Iterator[tuple[str, Any]]:
-    for name in _names(type(record)):
-        value = getattr(record, name)
-        yield (_STAMP, value) if name in _STAMPS else (name, _plain(value))
+            yield looks(Policies), queue.policies
 
 
 @cache
 def _names(record: type) -> tuple[str, ...]:
-    """The fields of such a record that are not compared, and that do not follow from others."""
-    return tuple(each.name for each in fields(record) if _is_beside(record, each))
+    """The fields of such a record that are not compared, and that do not follow from others; no stamps."""
+    return tuple(each.name for each in fields(record) if _is_beside(record, each) and each.name not in _STAMPS)
+
+
+@cache
+def _looks(record: type) -> _Looks:
+    """Made of source text, as it is called for each record of each state."""
+    kinds = {each.name: each.type for each in fields(record)}
+    parts = [f"it.{name}" if kinds[name] in _SCALAR else f"(plain(it.{name}) if it.{name} else None)" for name in _names(record)]
+    stamps = [f"    stamps.append(it.{name})" for name in kinds if name in _STAMPS and not issubclass(record, Broker)]
+    source = ["def looks(it, stamps):", *stamps, f"    return ({''.join(f'{part}, ' for part in parts)})"]
+    names: dict[str, Any] = {"plain": _plain}
+    exec("\n".join(source), names)
+    made: _Looks = names["looks"]
+    return made
 
 
 def _is_beside(record: type, declared: Field[Any]) -> bool:
-    if declared.name in _LEFT_OUT or declared.name == "bookkeeping" or declared.name in _RECORDS:
+    if declared.name in _LEFT_OUT:
         return False
-    if record.__name__ == "Bookkeeping":
+    if record is Bookkeeping:
         return True
-    return kind_of(declared) in (Kind.BLAME, Kind.APART) and declared.type not in ("Dialect",)
+    return kind_of(declared) in (Kind.BLAME, Kind.APART)
 
 
 def _plain(value: Any) -> Hashable:
