@@ -8,27 +8,21 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from amqpspec.conformance.explore.again import without_copies
 from amqpspec.conformance.explore.agreement import not_exact
+from amqpspec.conformance.explore.along import judged, judged_open, served
 from amqpspec.conformance.explore.beside import beside
 from amqpspec.conformance.explore.position import Position, Step
-from amqpspec.conformance.explore.properties import wrong
+from amqpspec.conformance.explore.properties import AGREED, COMES_TO_REST, COPIED, JUDGED, SAME, SERVED, wrong
 from amqpspec.conformance.explore.steps import first_position, next_steps
 from amqpspec.conformance.explore.world import World
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.protocol.methods import TraceEvent
 
-#: The properties that are not of single steps.
-SAME = "same"
-SAME_SENTENCE = "States that compare as equal permit the same outputs and have equal successors."
-COPIED = "copied"
-COPIED_SENTENCE = "A state that was copied and gone on from is as one that was never copied."
-AGREED = "agreed"
-AGREED_SENTENCE = "What is enumerated as permitted is accepted, and of all that the world can form nothing else is."
-COMES_TO_REST = "comes to rest"
-COMES_TO_REST_SENTENCE = "From every state a quiet one is reached without any further input."
-
 #: Most violations of one property that are told of one world.
 MOST_TOLD = 3
+#: Ways of one world that are gone again, without copies, and given to the judges.
+MOST_WAYS = 100
 #: States between two looks at the time and the memory.
 _LOOK = 200
 
@@ -72,6 +66,8 @@ class Explored:
     seconds: float = 0.0
     #: states that are known and were not gone on from, and why
     unexplored: int = 0
+    #: ways that were gone again
+    ways: int = 0
     stopped_by: str = ""
     violations: list[Violation] = field(default_factory=list)
     #: requirements that made a difference
@@ -88,6 +84,7 @@ class _Known:
     before: int
     step: Step | None
     depth: int
+    state_key: int
 
 
 class Exploration:
@@ -109,7 +106,7 @@ class Exploration:
         #: one state that the broker comes to from each, by itself; none where it is quiet
         self._by_itself: list[int] = []
         #: frames that led to the first position
-        self.setup: list[TraceEvent] = []
+        self.setup: list[TraceEvent | None] = []
         self._told: Counter[str] = Counter()
 
     def explore(self) -> Explored:
@@ -134,6 +131,7 @@ class Exploration:
         self.result.depth = max((each.depth for each in self._known), default=0)
         if not self.result.unexplored:
             self._check_rest()
+        self._check_ways()
         self.result.seconds = time.monotonic() - began
         return self.result
 
@@ -148,17 +146,17 @@ class Exploration:
 
     def _add(self, position: Position, before: int, step: Step | None, key: int | None = None) -> int:
         """The place of a state that was not known, or -1."""
-        whole = (hash(position.key()) if key is None else key, hash(beside(position.broker)))
+        whole = (position.key() if key is None else key, hash(beside(position.broker)))
         if whole in self._places:
             return -1
         place = self._places[whole] = len(self._known)
         depth = self._known[before].depth + 1 if before >= 0 else 0
-        self._known.append(_Known(before, step, depth))
+        self._known.append(_Known(before, step, depth, position.state_key()))
         self._by_itself.append(-1)
         return place
 
     def _expand(self, place: int, position: Position) -> Iterator[tuple[int, Position]]:
-        key, aside = hash(position.key()), hash(beside(position.broker))
+        key, aside = position.key(), hash(beside(position.broker))
         following: list[tuple[str, int]] = []
         goes_on = False
         for step, further in next_steps(position):
@@ -170,7 +168,7 @@ class Exploration:
                 exercised.clear()
             for violated, what in wrong(position, step, further):
                 self._violated(violated.name, what, place, step, position, further)
-            behind = hash(further.key())
+            behind = further.key()
             following.append((step.text, behind))
             found = self._add(further, place, step, behind)
             if not step.is_by_client and step.kind != "rest" and not goes_on:
@@ -182,7 +180,7 @@ class Exploration:
             self._violated(AGREED, what, place, None, position, None)
         if position.is_quiet:
             self._by_itself[place] = place
-        if (hash(position.key()), hash(beside(position.broker))) != (key, aside):
+        if (position.key(), hash(beside(position.broker))) != (key, aside):
             self._violated(COPIED, "what was done to copies has changed the original", place, None, position, None)
         self._compare(place, position, key, following)
 
@@ -233,10 +231,20 @@ class Exploration:
             place = known.before
         return tuple(reversed(steps))
 
-    def leaves(self) -> Iterator[int]:
-        """States from which none was reached first: the ways to them go through all that is known."""
+    def _check_ways(self) -> None:
+        """Some of the ways to states from which none was reached first, which go through all that is known."""
         inner = {each.before for each in self._known}
-        return (place for place in range(len(self._known)) if place not in inner)
+        ends = [place for place in range(len(self._known)) if place not in inner]
+        chosen = ends[:: max(len(ends) // MOST_WAYS, 1)]
+        self.result.ways = len(chosen)
+        for place in chosen:
+            path = self.path(place)
+            alone = without_copies(self.world, path, self._broker)
+            if alone is not None and alone.state_key() != self._known[place].state_key:
+                self._violated(COPIED, "without any copy on the way another state is reached", place, None, None, None)
+            for name, looks in ((JUDGED, judged), (JUDGED, judged_open), (SERVED, served)):
+                for what in looks(self.world, self.setup, path):
+                    self._violated(name, what, place, None, None, None)
 
 
 def _state_text(position: Position) -> str:

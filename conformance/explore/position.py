@@ -41,9 +41,16 @@ class Position:
         """The broker owes nothing, and what it has to do by itself is done."""
         return self.explanation.is_settled and self.explanation.is_quiet
 
-    def key(self) -> Hashable:
+    def key(self) -> int:
         """Equal for positions from which the same can come."""
-        return fingerprint(self.broker), self.under_way, self.left, self.inputs_left, self.published, self.now
+        return hash((self.state_key(), self.left, self.inputs_left, self.published))
+
+    def state_key(self) -> int:
+        """The same, whatever clients may still send."""
+        broker = self.broker
+        # of one trace these are alike in all states that are compared (`model.broker.field_kinds.apart`)
+        times = (self.now, broker.last_at_rest, broker.busy_since, broker.client_idle_until, broker.looked_ahead_until)
+        return hash((fingerprint(broker), self.under_way, times if self.world.has_time else 0))
 
     @property
     def under_way(self) -> Hashable:

@@ -17,7 +17,7 @@ from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
+from amqpspec.model.protocol.methods import TraceEvent
 
 #: Looks at the position behind, and gives what is wrong, in a sentence each.
 Check = Callable[[Position, Step, Position], Iterator[str]]
@@ -342,6 +342,8 @@ def _errors(before: Position, step: Step, after: Position) -> Iterator[str]:
         and connection.state is not ConnectionState.OPEN
     }
     owners = {key[0] for key in closed}
+    if "Teardown" in step.text:
+        ended = {name for name in owners if f"'{name}'" in step.text}
     if len(ended) > 1 or (not ended and len(closed) > 1) or (ended and owners - ended):
         yield f"{step.text} closes {', '.join(f'{name}.{number}' for name, number in closed)}"
     for key, channel in after.broker.channels.items():
@@ -379,5 +381,23 @@ PROPERTIES: Sequence[Property] = (
 )  # fmt: skip
 
 
-def key_text(key: ChannelKey) -> str:
-    return f"{key[0]}.{key[1]}"
+#: The properties that are not of single steps, with their sentences.
+SAME, COPIED, AGREED, JUDGED = "same", "copied", "agreed", "judged"
+SERVED, COMES_TO_REST = "served alone", "comes to rest"
+OTHERS = {
+    SAME: "States that compare as equal permit the same outputs and have equal successors.",
+    COPIED: "A state that was copied and gone on from is as one that was never copied.",
+    AGREED: "What is enumerated as permitted is accepted, and a quiet state accepts nothing.",
+    JUDGED: "What the model permits the judge accepts, and the judge of the open world as well.",
+    SERVED: "The embedded broker does only what is permitted.",
+    COMES_TO_REST: "From every state a quiet one is reached without any further input.",
+}
+
+
+def sentences() -> dict[str, str]:
+    """The sentence of each property, by its name."""
+    return {each.name: each.sentence for each in PROPERTIES} | OTHERS
+
+
+def sentence_of(name: str) -> str:
+    return sentences()[name]

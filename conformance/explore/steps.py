@@ -48,21 +48,25 @@ class SetupFailed(Exception):
 # ------------------------------------------------------------------------------------------------ the beginning
 
 
-def first_position(world: World, broker: type[Broker] = Broker) -> tuple[Position, list[TraceEvent]]:
-    """The position behind the setup, at rest, and the frames that led to it. Raises `SetupFailed`."""
+def first_position(world: World, broker: type[Broker] = Broker) -> tuple[Position, list[TraceEvent | None]]:
+    """The position behind the setup, at rest, and the frames that led to it; None stands where all was at rest. Raises
+    `SetupFailed`.
+    """
     explanation = Explanation(broker(dialect_named(world.dialect)))
     position = Position(world, explanation, world.times, world.inputs)
-    frames: list[TraceEvent] = []
+    frames: list[TraceEvent | None] = []
     for command in world.setup:
         frames += _make_ready(position, command)
         if not command.method.startswith("connection.open"):
             frames.append(process_input(position, event_for(position, command)))
         frames += answers(position)
         come_to_rest(position)
+        frames.append(None)
     for command in world.commands:
         if command.connection != OPERATOR:
             frames += _make_ready(position, command)
-    come_to_rest(position)
+            come_to_rest(position)
+            frames.append(None)
     return position, frames
 
 
@@ -73,7 +77,7 @@ def _make_ready(position: Position, command: Command) -> list[TraceEvent]:
     if name == OPERATOR:
         return frames
     if name not in position.broker.connections:
-        frames += _connect(position, command)
+        frames += connect(position, event_for(position, command))
     if number and not command.as_it_stands and command.method != "channel.open":
         if position.broker.channels.get((name, number)) is None:
             frames.append(process_input(position, Method(name, number, "channel.open", {}, sent=True)))
@@ -81,9 +85,11 @@ def _make_ready(position: Position, command: Command) -> list[TraceEvent]:
     return frames
 
 
-def _connect(position: Position, command: Command) -> list[TraceEvent]:
-    name = command.connection
-    wishes = command.arguments if command.method == STEPS[-1] else {}
+def connect(position: Position, event: TraceEvent) -> list[TraceEvent]:
+    """Open the connection that the input is of, in place of one of its name that is over."""
+    name = event.connection
+    position.broker.connections.pop(name, None)
+    wishes = event.arguments if event.name == STEPS[-1] else {}
     frames = [process_input(position, SocketEvent(name, 0, "socket.open", {}, sent=True))]
     for method in DUE.values():
         frames += answers(position)
@@ -185,10 +191,13 @@ def next_steps(position: Position) -> Iterator[tuple[Step, Position]]:
     """All that may happen next, the broker's own doing first. The position is not changed."""
     yield from broker_steps(position)
     is_quiet = position.is_quiet
+    if position.world.ordered and not is_quiet and _is_not_waited_for(position):
+        yield from command_steps(position)
+        return
     if is_quiet:
         rested = position.fork()
         come_to_rest(rested)
-        if rested.key() != position.key():
+        if rested.state_key() != position.state_key():
             yield Step("rest", "(at rest)"), rested
             if not position.world.crossing:
                 return
@@ -220,8 +229,17 @@ def broker_steps(position: Position) -> Iterator[tuple[Step, Position]]:
         yield Step("output", str(event), (event,)), further
 
 
+def _is_not_waited_for(position: Position) -> bool:
+    """Was the latest command sent so that the next one follows at once?"""
+    place = len(position.world.commands) - position.inputs_left
+    return place > 0 and position.world.commands[place - 1].in_flight
+
+
 def command_steps(position: Position) -> Iterator[tuple[Step, Position]]:
     if not position.inputs_left:
+        return
+    if position.world.ordered:
+        yield from _next_in_order(position)
         return
     for place, times in enumerate(position.left):
         command = position.world.command(place, position.published + 1)
@@ -235,6 +253,29 @@ def command_steps(position: Position) -> Iterator[tuple[Step, Position]]:
             yield from _processed(further, "input", event_for(position, command), left, position.inputs_left - 1, str(command))
 
 
+def _next_in_order(position: Position) -> Iterator[tuple[Step, Position]]:
+    """The next command that can be sent; connections and channels open themselves, as in a session."""
+    commands = position.world.commands
+    for place in range(len(commands) - position.inputs_left, len(commands)):
+        command = commands[place]
+        ready = position.fork()
+        frames = tuple(_make_ready(ready, command))
+        inputs_left = len(commands) - place - 1
+        if command.method == CLOCK_WAIT:
+            ready.inputs_left = inputs_left + 1
+            yield _waited(ready, command, ready.left)
+        elif command.method == STEPS[-1] and frames:
+            ready.inputs_left = inputs_left
+            yield Step("input", str(command), frames), ready
+        elif can_be_sent(ready, command):
+            text, event = str(command), event_for(ready, command)
+            for step, further in _processed(ready, "input", event, ready.left, inputs_left, text):
+                yield replace(step, frames=(*frames, *step.frames)), further
+        else:
+            continue
+        return
+
+
 def _waited(position: Position, command: Command, left: tuple[int, ...]) -> tuple[Step, Position]:
     further = position.fork()
     further.left, further.inputs_left = left, position.inputs_left - 1
@@ -244,6 +285,7 @@ def _waited(position: Position, command: Command, left: tuple[int, ...]) -> tupl
 
 
 def process_time(position: Position, command: Command) -> TraceEvent:
+    """The time of the position is there."""
     event = event_for(position, command)
     position.explanation.time_passes(position.now)
     position.broker.client_idle_until = position.now
@@ -283,8 +325,7 @@ def _processed(
     if event.name == "connection.open":
         further = position.fork()
         further.left, further.inputs_left = left, inputs_left
-        del further.broker.connections[event.connection]
-        yield Step(kind, text, tuple(_connect(further, Command(event.connection, 0, event.name, event.arguments)))), further
+        yield Step(kind, text, tuple(connect(further, event))), further
         return
     for number, other in enumerate(position.explanation.alternatives(event)):
         further = replace(position, explanation=other, left=left, inputs_left=inputs_left)

@@ -28,7 +28,7 @@ from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import QUEUE_TYPES, CommandFileError
 from amqpspec.conformance.language.command_parsing import CommandSyntaxError, parse_command
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS
-from amqpspec.model.protocol.methods import Content
+from amqpspec.model.protocol.methods import CLOCK_WAIT, Content
 
 FOLDER = Path(__file__).parent / "worlds"
 
@@ -56,12 +56,19 @@ class World:
     crossing: bool = True
     #: most states; 0: no bound
     states: int = 0
+    #: the commands come in their order, each when the broker is quiet but where the one before is not waited for
+    ordered: bool = False
+
+    @property
+    def has_time(self) -> bool:
+        """Does time pass in it?"""
+        return any(command.method == CLOCK_WAIT for command in self.commands)
 
     def command(self, place: int, number: int) -> Command:
         """The command at that place, sent as the one of that number in its sequence, from 1."""
         command = self.commands[place]
         content = command.content
-        if content is None or content.body:
+        if content is None or content.body or self.ordered:
             return command
         return replace(command, content=Content(content.properties, f"m{number}".encode()))
 
