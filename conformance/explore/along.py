@@ -17,6 +17,7 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import CLOCK_WAIT, FAULTS, OPERATOR, Method, TraceEvent
 from amqpspec.targets.clock import Clock
+from amqpspec.targets.embedded.handshake import DEFAULT_ACCESS
 from amqpspec.targets.embedded.responder import Responder
 
 #: The frames that led to the first position; None where all was at rest.
@@ -39,8 +40,13 @@ def judged(world: World, setup: Setup, path: Sequence[Step]) -> Iterator[str]:
         yield f"the judge does not accept it: {failure.requirement}, {failure.shape}, {failure.detail}"
 
 
+def _acceptor(world: World) -> Acceptor:
+    access = DEFAULT_ACCESS
+    return lawful_acceptor(dialect_named(world.dialect), virtual_host=access.vhost, own_user=access.user)
+
+
 def _after(world: World, setup: Setup) -> Acceptor:
-    acceptor = lawful_acceptor(dialect_named(world.dialect))
+    acceptor = _acceptor(world)
     for event in setup:
         if event is None:
             acceptor.quiescent()
@@ -81,8 +87,7 @@ def served(world: World, setup: Setup, path: Sequence[Step]) -> Iterator[str]:
         return
     clock = _Moment()
     responder = Responder(dialect_named(world.dialect), clock=clock)
-    acceptor = lawful_acceptor(dialect_named(world.dialect))
-    acceptor.overlapping = False
+    acceptor = _acceptor(world)
     for event in inputs:
         clock.time = max(clock.time, event.time)
         connection = responder.broker.connections.get(event.connection)

@@ -17,6 +17,8 @@ from amqpspec.conformance.explore.properties import AGREED, COMES_TO_REST, COPIE
 from amqpspec.conformance.explore.steps import first_position, next_steps
 from amqpspec.conformance.explore.world import World
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.outputs.debts import debts
+from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.protocol.methods import TraceEvent
 
 #: Most violations of one property that are told of one world.
@@ -25,6 +27,9 @@ MOST_TOLD = 3
 MOST_WAYS = 100
 #: States between two looks at the time and the memory.
 _LOOK = 200
+
+#: In place of a state that the broker comes to by itself: it is quiet already.
+_QUIET = -2
 
 #: (states, states that wait, transitions, depth) so far
 Progress = Callable[[str, int, int, int, int], None]
@@ -178,8 +183,8 @@ class Exploration:
                 yield found, further
         for what in not_exact(position, {text for text, _ in following}, self.result.beyond):
             self._violated(AGREED, what, place, None, position, None)
-        if position.is_quiet:
-            self._by_itself[place] = place
+        if position.is_quiet or _is_contradictory(position):
+            self._by_itself[place] = _QUIET
         if (position.key(), hash(beside(position.broker))) != (key, aside):
             self._violated(COPIED, "what was done to copies has changed the original", place, None, position, None)
         self._compare(place, position, key, following)
@@ -203,10 +208,8 @@ class Exploration:
                 way.append(place)
                 rests[place] = False  # until it is known: a circle is no way to rest
                 following = self._by_itself[place]
-                if following == place:
-                    rests[place] = True
-                    break
                 if following < 0:
+                    rests[place] = following == _QUIET
                     break
                 place = following
             for each in way:
@@ -245,6 +248,14 @@ class Exploration:
             for name, looks in ((JUDGED, judged), (JUDGED, judged_open), (SERVED, served)):
                 for what in looks(self.world, self.setup, path):
                     self._violated(name, what, place, None, None, None)
+
+
+def _is_contradictory(position: Position) -> bool:
+    """Does no broker come there? What it owes cannot come, as what came before was taken for right too early: a judge
+    says so when the time for it is up.
+    """
+    broker = position.broker
+    return not broker.quiet and not any(permitted(broker)) and any(debts(broker))
 
 
 def _state_text(position: Position) -> str:

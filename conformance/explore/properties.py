@@ -15,6 +15,7 @@ from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
+from amqpspec.model.outputs.debts import debts
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import TraceEvent
@@ -103,7 +104,7 @@ def _held(broker: Broker, name: str) -> list[object]:
 
 
 #: What brings messages into queues.
-_BRINGS = ("basic.publish", "tx.commit")
+_BRINGS = ("basic.publish", "tx.commit", "frame.header", "frame.body")
 
 
 def _may_come(before: Position, step: Step, after: Position, place: Place) -> bool:
@@ -250,8 +251,8 @@ def _quiet(before: Position, step: Step, after: Position) -> Iterator[str]:
     owed = next(permitted(after.broker), None)
     if after.broker.quiet and owed is not None:
         yield f"all is quiet, and {owed} is owed"
-    if not after.broker.quiet and owed is None and not after.broker.failed:
-        yield "something is owed, and nothing may come"
+    if not after.broker.quiet and not any(debts(after.broker)) and not after.broker.failed:
+        yield "something is owed, and nothing says what"
 
 
 def _served(before: Position, step: Step, after: Position) -> Iterator[str]:
@@ -373,7 +374,7 @@ PROPERTIES: Sequence[Property] = (
     Property("tags", "The delivery tags of a channel are 1, 2, 3, … without gap.", _tags),
     Property("confirms", "Each publish in confirm mode is settled once, by a frame that says so.", _confirms),
     Property("returns", "A mandatory message that reaches no queue is returned once, before its confirm.", _returns),
-    Property("quiet", "A quiet state owes nothing, and a state that is not quiet permits something.", _quiet),
+    Property("quiet", "A quiet state owes nothing, and of a state that is not quiet something says what is owed.", _quiet),
     Property("served", "In a quiet state no message waits while a consumer has room.", _served),
     Property("nobody", "Nothing is delivered to whom was cancelled, or whose channel is closed.", _nobody),
     Property("given back", "What was given back can be delivered again, and says that it was delivered.", _back),

@@ -32,6 +32,7 @@ from amqpspec.model.rules.extensions.message_expiry import fronts_were_seen, mes
 from amqpspec.model.rules.extensions.queue_expiry import uses_are_over
 from amqpspec.targets.address import Address
 from amqpspec.targets.client.handshake import recordable
+from amqpspec.targets.embedded.handshake import DEFAULT_ACCESS
 
 #: Nobody connects to it.
 _NOWHERE = Address("localhost", 5672, "guest", "guest")
@@ -52,7 +53,7 @@ def first_position(world: World, broker: type[Broker] = Broker) -> tuple[Positio
     """The position behind the setup, at rest, and the frames that led to it; None stands where all was at rest. Raises
     `SetupFailed`.
     """
-    explanation = Explanation(broker(dialect_named(world.dialect)))
+    explanation = Explanation(broker(dialect_named(world.dialect), DEFAULT_ACCESS.vhost, DEFAULT_ACCESS.user))
     position = Position(world, explanation, world.times, world.inputs)
     frames: list[TraceEvent | None] = []
     for command in world.setup:

@@ -81,10 +81,19 @@ def worlds() -> list[World]:
 def read_world(path: Path) -> list[World]:
     """The worlds of a file, one for each dialect and type of queues. Raises `CommandFileError`."""
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise CommandFileError(f"{path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except UnicodeDecodeError:
+        raise CommandFileError(f"{path}: not UTF-8") from None
+    return parse_world(text, path)
+
+
+def parse_world(text: str, path: Path) -> list[World]:
+    """Like `read_world`; `path` begins error messages, and names the worlds."""
+    try:
+        said = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise CommandFileError(f"{path}: {error}") from None
     return list(_worlds(path, said))
 

@@ -188,10 +188,20 @@ def _under_way(consumer: Consumer) -> tuple[bytes, ...]:
     return tuple([message.content.body for message in [*dropped, *queue.log]])
 
 
-def _position_limit(get: PendingGet, _: Broker) -> Hashable:
-    """Else it says no more than which of the messages have been published later."""
-    queue = get.queue
-    return get.position_limit if queue.dropping else sum(m.position >= get.position_limit for m in queue.messages)
+def _position_limit(get: PendingGet, broker: Broker) -> Hashable:
+    """Else it says no more than which of the messages have been published later: of those that clients hold as well,
+    which may come back.
+    """
+    queue, limit = get.queue, get.position_limit
+    if queue.dropping:
+        return limit
+    held = [
+        entry.message.position >= limit
+        for key in sorted(broker.channels)
+        for entry in broker.channels[key].unacknowledged.values()
+        if entry.queue is queue
+    ]
+    return sum(m.position >= limit for m in queue.messages), tuple(held)
 
 
 def _ready(queue: Queue, broker: Broker) -> Hashable:
