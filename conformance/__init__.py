@@ -9,5 +9,5 @@ made from the result. Two targets are compared by the traces of the same command
 dialect (`upgrade.py`).
 
 Its folders, each of which may import those before it: `traces`, `recording`, `language`, `verdicts`, `session`,
-`scenarios`, `search`, `failures`, `profile`, `soak`.
+`scenarios`, `search`, `failures`, `profile`, `soak`, `explore`.
 """

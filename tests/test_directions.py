@@ -31,7 +31,7 @@ ORDERS = {
     "model.rules": ("common", *CHAPTERS, "extensions", "operator", ""),
     "conformance": (
         "traces", "recording", "language", "verdicts", "session", "scenarios", "search", "failures", "profile", "soak",
-        "",
+        "explore", "",
     ),
 }
 

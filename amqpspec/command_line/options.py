@@ -77,6 +77,7 @@ def build_parser() -> argparse.ArgumentParser:
     _soak(commands.add_parser("soak", help="publishers and consumers under load while faults come: what is lost"))
     _requirements(commands.add_parser("requirements", help="the requirements, with their sources"))
     _faults(commands.add_parser("faults", help="the faulty variants of the embedded broker"))
+    _explore(commands.add_parser("explore", help="every state of small worlds of the model: do its properties hold"))
     _serve(commands.add_parser("serve", help="the embedded broker on a port"))
     _record(commands.add_parser("record", help="a proxy in front of a broker that records what passes through"))
     return parser
@@ -372,6 +373,26 @@ def _faults(parser: argparse.ArgumentParser) -> None:
         "--right", action="store_true", help="those that are right by the text of 0-9-1 and other than RabbitMQ"
     )
     parser.add_argument("--json", action="store_true")
+
+
+def _explore(parser: argparse.ArgumentParser) -> None:
+    help_of_worlds = "a name, or a file that ends in .toml (default: all that come with the project)"
+    parser.add_argument("world", nargs="*", metavar="WORLD", help=help_of_worlds)
+    parser.add_argument("--list", action="store_true", help="the worlds that come with the project")
+    parser.add_argument("--properties", action="store_true", help="the properties, with their sentences")
+    parser.add_argument("--requirements", action="store_true", help="list what made a difference in no world")
+    parser.add_argument("--scenarios", action="store_true", help="each scenario is a world as well")
+    parser.add_argument(
+        "--states", type=_count, default=0, metavar="N", help="most states of each world (default: as the world says)"
+    )
+    parser.add_argument("--seconds", type=_positive, metavar="N", help="most time for each world")
+    parser.add_argument("--memory", type=_count, default=0, metavar="MB", help="most memory of each process")
+    parser.add_argument(
+        "--jobs", type=_positive_count, default=available_processors(), metavar="N",
+        help="processes, each of which explores one world at a time (default: as many as processors)",
+    )  # fmt: skip
+    parser.add_argument("--out", type=_path, metavar="DIR", help="a command file for each violated property")
+    parser.add_argument("--quiet", action="store_true", help="only what is violated, and the sum")
 
 
 def _serve(parser: argparse.ArgumentParser) -> None:

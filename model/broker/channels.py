@@ -78,7 +78,7 @@ class Lost:
     """A message that may have been on its way to a consumer when the channel ended, and what it was like then."""
 
     consumer: Consumer
-    message: Message
+    message: Message = law(view="lost")
     as_it_was: Message
 
 
@@ -190,8 +190,9 @@ class Channel:
     reason: str = to_blame("")
     #: the requirement that the limit of consumers to come is by (model.rules.basic.qos)
     prefetch_from: str = to_blame("")
-    #: tags of consumers that are gone, with the requirement that ended them: to blame late deliveries
-    ended_consumers: dict[str, str] = to_blame(factory=dict)
+    #: tags of consumers that are gone, with the requirement that ended them: to blame late deliveries, and to tell
+    #: whether the client is told of the end
+    ended_consumers: dict[str, str] = law(factory=dict, view="ended")
     #: tags that were settled of late; delivered without need of it; taken back by recover: to blame and word
     settled: deque[int] = to_blame(factory=lambda: deque(maxlen=64))
     automatic: deque[int] = to_blame(factory=lambda: deque(maxlen=64))

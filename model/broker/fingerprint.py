@@ -19,13 +19,16 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.broker_state import PREDECLARED_EXCHANGES, TRACE_EXCHANGE
-from amqpspec.model.broker.channels import Channel, TimedOut
+from amqpspec.model.broker.channels import Channel, Lost, TimedOut
 from amqpspec.model.broker.connections import Connection
+from amqpspec.model.broker.dead_letter_headers import is_first_here
 from amqpspec.model.broker.dispatch import priority, service_is_unknown
 from amqpspec.model.broker.field_kinds import is_compared, view_of
-from amqpspec.model.broker.owed import PendingGet
-from amqpspec.model.broker.queues import ActiveConsumer, Consumer, Exchange, Message, Queue
+from amqpspec.model.broker.overflow import BEYOND_LIMIT
+from amqpspec.model.broker.owed import Expected, PendingGet
+from amqpspec.model.broker.queues import CHOSEN_TAG, ActiveConsumer, Consumer, Exchange, Message, Queue
 from amqpspec.model.broker.routing import Routes
+from amqpspec.model.promises.queue_types import QueueType
 
 #: Gives what is compared of a record of the broker's.
 View = Callable[[Any, Broker], Hashable]
@@ -74,7 +77,32 @@ def _channels(broker: Broker, _: Broker) -> Hashable:
 
 
 def _queues(broker: Broker, _: Broker) -> Hashable:
-    return _all_by_key(broker.queues, view_as(Queue), broker)
+    return _all_by_key(broker.queues, view_as(Queue), broker), _held_groups(broker)
+
+
+def _held_groups(broker: Broker) -> Hashable:
+    """Groups in transit of what clients hold: a classic queue puts what comes back among those that it came with."""
+    held: dict[Queue, list[Message]] = {}
+    for key in sorted(broker.channels):
+        for entry in broker.channels[key].unacknowledged.values():
+            if entry.queue.type is QueueType.CLASSIC and not entry.queue.deleted:
+                held.setdefault(entry.queue, []).append(entry.message)
+    found = []
+    for queue in sorted(held, key=_queue_name):
+        groups = Counter([each.transit_group for each in (*queue.messages, *held[queue])])
+        places = {message.transit_group: place for place, message in enumerate(queue.messages)}
+        present = queue.transit_group if queue.unproven else None
+        shared: dict[int, int] = {}
+        for place, message in enumerate(held[queue]):
+            group = message.transit_group
+            if group == present or groups[group] > 1:
+                number = shared.setdefault(group, len(shared))
+                found.append((queue.name, place, number, group == present, places.get(group, -1)))
+    return tuple(found)
+
+
+def _queue_name(queue: Queue) -> str:
+    return queue.name
 
 
 def _exchanges(broker: Broker, _: Broker) -> Hashable:
@@ -160,10 +188,20 @@ def _under_way(consumer: Consumer) -> tuple[bytes, ...]:
     return tuple([message.content.body for message in [*dropped, *queue.log]])
 
 
-def _position_limit(get: PendingGet, _: Broker) -> Hashable:
-    """Else it says no more than which of the messages have been published later."""
-    queue = get.queue
-    return get.position_limit if queue.dropping else sum(m.position >= get.position_limit for m in queue.messages)
+def _position_limit(get: PendingGet, broker: Broker) -> Hashable:
+    """Else it says no more than which of the messages have been published later: of those that clients hold as well,
+    which may come back.
+    """
+    queue, limit = get.queue, get.position_limit
+    if queue.dropping:
+        return limit
+    held = [
+        entry.message.position >= limit
+        for key in sorted(broker.channels)
+        for entry in broker.channels[key].unacknowledged.values()
+        if entry.queue is queue
+    ]
+    return sum(m.position >= limit for m in queue.messages), tuple(held)
 
 
 def _ready(queue: Queue, broker: Broker) -> Hashable:
@@ -214,12 +252,55 @@ def _consumers(queue: Queue, broker: Broker) -> Hashable:
 
 
 def _active(queue: Queue, broker: Broker) -> Hashable:
-    return view_as(ActiveConsumer)(queue.active, broker) if queue.single_active_consumer else None
+    if not queue.single_active_consumer:
+        return None
+    active = queue.active
+    return view_as(ActiveConsumer)(active, broker), _before_active(queue), _since_active(queue)
+
+
+def _before_active(queue: Queue) -> Hashable:
+    """What the one before may hold unseen: what is ready and was so then."""
+    active = queue.active
+    if active.previous is None:
+        return None
+    return tuple([message.stamp < active.previous_may_hold_before for message in queue.messages])
+
+
+def _since_active(queue: Queue) -> Hashable:
+    """What came back when the one before ended, which is to be served first (SAC-003)."""
+    active = queue.active
+    if active.consumer is None or active.reason != "SAC-003":
+        return None
+    return tuple([message.stamp == active.consumer.stamp for message in queue.messages])
 
 
 def _previous_active(active: ActiveConsumer, _: Broker) -> Hashable:
+    """Which messages it may hold says the view of the queue."""
     previous = active.previous
-    return None if previous is None else (previous.channel, previous.tag, active.previous_may_hold_before)
+    return None if previous is None else (previous.channel, previous.tag)
+
+
+def _deaths(message: Message, _: Broker) -> Hashable:
+    """Has anybody been handed it since it died last?"""
+    return tuple(map(_table, message.deaths)), is_first_here(message)
+
+
+def _lost(lost: Lost, broker: Broker) -> Hashable:
+    """Has it gone back to its queue, and had no room there?"""
+    message = lost.message
+    return view_as(Message)(message, broker), message in lost.consumer.queue.messages, message.reason in BEYOND_LIMIT
+
+
+def _ended(channel: Channel, _: Broker) -> Hashable:
+    """Those of which the client is about to be told; and which tags cannot be one that it is to learn."""
+    told = [each.arguments.get("consumer_tag") for each in channel.owed if isinstance(each, Expected)]
+    return tuple(
+        sorted([
+            (tag, by == "CANCEL-001")
+            for tag, by in channel.ended_consumers.items()
+            if tag in told or tag.startswith(CHOSEN_TAG)
+        ])
+    )  # fmt: skip
 
 
 VIEWS: dict[str, View] = {
@@ -227,7 +308,8 @@ VIEWS: dict[str, View] = {
     for view in (
         _connections, _channels, _queues, _exchanges, _not_before, _bindings, _reached, _perhaps,
         _own_consumers, _limit, _oldest, _unconfirmed, _timed_out, _leaving, _dropped_at_deletion, _position_limit,
-        _ready, _growing_group, _log, _expiry, _has_timed_out, _consumers, _active, _previous_active,
+        _ready, _growing_group, _log, _expiry, _has_timed_out, _consumers, _active, _previous_active, _deaths, _lost,
+        _ended,
     )
 }  # fmt: skip
 
@@ -253,7 +335,7 @@ def _make(record: type, way: str, only: frozenset[str] | None = None) -> View:
         if is_compared(each, way) and (only is None or each.name in only):
             value, view = f"it.{each.name}", view_of(each)
             seen = f"{_name(VIEWS[view], names)}(it, broker)" if view else _seen(hints[each.name], value, names)
-            if view and get_origin(hints[each.name]) in (dict, list, deque):
+            if view and get_origin(hints[each.name]) in (dict, list, deque, tuple):
                 seen = f"({seen} if {value} else ())"  # of a collection that is empty there is no view
             parts.setdefault(f"view {view}" if view else each.name, seen)
     source = f"def view(it, broker):\n    return ({', '.join(parts.values())},)"

@@ -100,7 +100,7 @@ class Message:
     #: what its priority is worth in its queue (model.broker.message_order)
     priority: int = law(0, only="ready")
     #: entries of its history if it is a dead letter, the latest first (model.broker.dead_letter_headers)
-    deaths: tuple[Table, ...] = ()
+    deaths: tuple[Table, ...] = law((), view="deaths")
     #: routing keys besides the first: those in CC and BCC, and of these the ones in BCC
     further_keys: tuple[str, ...] = ()
     hidden_keys: tuple[str, ...] = ()

@@ -35,7 +35,7 @@ from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.broker.stream_log import missing_requirement
 from amqpspec.model.broker.time_to_live import missed
 from amqpspec.model.outputs.confirms import shown_by_confirm
-from amqpspec.model.outputs.permitted import permitted
+from amqpspec.model.outputs.permitted import deliveries, permitted
 from amqpspec.model.outputs.turns import held_up_by
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
@@ -60,6 +60,11 @@ def debts(broker: Broker) -> Iterator[Debt]:
         if is_mute(broker.failed, event.connection):
             continue
         yield Debt(_requirement(broker, event), event.name, event)
+    for queue in broker.deliverable:
+        # what all who could be handed it have passed over nobody else has either
+        if not any(deliveries(broker, queue)):
+            for event in deliveries(broker, queue, in_order=False):
+                yield Debt(_requirement(broker, event), event.name, event)
 
 
 def unproven(broker: Broker) -> Iterator[Debt]:

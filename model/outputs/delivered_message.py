@@ -90,7 +90,8 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
         and not (_is_doubtful(m) or _is_doubtful(found))
         and not _may_be_anywhere(broker, m, found)
     ]
-    if key in found.passed_over_by or len(ahead) > _room(broker, queue, key) + _taken_before(queue, key, ahead):
+    may_be_elsewhere = len(ahead) <= _room(broker, queue, key) + _taken_before(queue, key, ahead)
+    if key in found.passed_over_by or not (may_be_elsewhere and _all_have_takers(broker, queue, key, ahead)):
         if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
             return "DLX-009"
         if found.survived_by and ahead and all(m.survived_by for m in ahead):
@@ -167,6 +168,20 @@ def _room(broker: Broker, queue: Queue, apart_from: ChannelKey) -> float:
         if consumer.channel != apart_from:
             room += consumer.prefetch - consumer.outstanding if consumer.prefetch else float("inf")
     return room
+
+
+def _all_have_takers(broker: Broker, queue: Queue, key: ChannelKey, ahead: Iterable[Message]) -> bool:
+    """May each of these be on its way to another channel, which has not been handed a later one?"""
+    skipped = [message for message in ahead if message.passed_over_by]
+    if not skipped or service_is_unknown(broker, queue):
+        return True
+    others = {consumer.channel for consumer in broker.with_room(queue)} - {key}
+    for message in skipped:
+        before = taker_before(queue, message)
+        takers = others if before is None else others | ({before.channel} - {key})
+        if takers <= message.passed_over_by:
+            return False
+    return True
 
 
 def _taken_before(queue: Queue, apart_from: ChannelKey, ahead: Iterable[Message]) -> int:

@@ -42,7 +42,7 @@ def permitted(broker: Broker, hears_later: Callable[[str], bool] = _nobody) -> I
         elif (connection := broker.connections.get(key[0])) is not None and connection.owed:
             yield _concrete(connection.name, 0, connection.owed[0])
     for queue in broker.deliverable:
-        yield from _deliveries(broker, queue)
+        yield from deliveries(broker, queue)
 
 
 def _concrete(connection: str, number: int, owed: Expected | PendingGet) -> TraceEvent:
@@ -66,7 +66,7 @@ def _replies(broker: Broker, channel: Channel) -> Iterator[TraceEvent]:
 
 def _get_reply(broker: Broker, channel: Channel, pending: PendingGet) -> Method:
     queue = pending.queue
-    if not queue.messages:
+    if not queue.messages or channel.key in queue.messages[0].passed_over_by:
         return Method(channel.connection, channel.number, "basic.get-empty", {}, sent=False)
     message = queue.messages[0]
     dropped, _ = dropped_by_fetch(queue, 0, broker.latest, broker.last_at_rest, no_ack=pending.no_ack)
@@ -121,7 +121,10 @@ def _confirm(channel: Channel, number: int, multiple: bool, refused: bool = Fals
     return Method(channel.connection, channel.number, "basic.ack", arguments, sent=False)
 
 
-def _deliveries(broker: Broker, queue: Queue) -> Iterator[TraceEvent]:
+def deliveries(broker: Broker, queue: Queue, *, in_order: bool = True) -> Iterator[TraceEvent]:
+    """The queue's next message to each consumer that may have it. Not `in_order`: also to those whom nobody can explain
+    any more that they were handed a later one.
+    """
     for consumer in broker.recipients(queue):
         channel = broker.channels[consumer.channel]
         if not consumer.announced or channel.state is not ChannelState.OPEN or is_out_of_turn(broker, queue, consumer):
@@ -132,7 +135,7 @@ def _deliveries(broker: Broker, queue: Queue) -> Iterator[TraceEvent]:
             message = queue.log[first_owed(consumer)]
         else:
             message = queue.messages[0]
-            if channel.key in message.passed_over_by:
+            if in_order and channel.key in message.passed_over_by:
                 continue
         arguments = {
             "consumer_tag": consumer.tag,

@@ -42,6 +42,7 @@ LINES = {
     "requirements --show": ("requirements --show ACK-001", 0),
     "faults": ("faults", 0),
     "faults --right": ("faults --right", 0),
+    "explore": ("explore settlement --states 50 --jobs 1 --out öut", 0),
     "soak": ("soak embedded --seconds 1 --faults client --out söak", 0),
     "campaign": ("campaign embedded --store campaigns --sequences 2", 0),
     "pipeline import": ("pipeline import store plain --run r", 0),

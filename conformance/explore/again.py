@@ -1,0 +1,51 @@
+"""Going a way again: to the position behind it, with a copy at each step as the exploration makes them, or with none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from amqpspec.conformance.explore.position import Position, Step
+from amqpspec.conformance.explore.steps import come_to_rest, connect, first_position, next_steps, process_input, send
+from amqpspec.conformance.explore.world import World
+from amqpspec.model.broker.broker import Broker
+
+#: What the text of a step holds that was processed in another way than the usual one.
+IN_ANOTHER_WAY = "in another way"
+
+
+def with_copies(world: World, path: Iterable[Step], broker: type[Broker] = Broker) -> Position:
+    """The position behind that way from the first one."""
+    position, _ = first_position(world, broker)
+    for step in path:
+        position = next(further for each, further in next_steps(position) if each.text == step.text)
+    return position
+
+
+def without_copies(world: World, path: Iterable[Step], broker: type[Broker] = Broker) -> Position | None:
+    """The same state, of which no copy was made on the way. None: a step was made in another way, which takes one."""
+    position, _ = first_position(world, broker)
+    for step in path:
+        if IN_ANOTHER_WAY in step.text:
+            return None
+        _make(position, step)
+    return position
+
+
+def _make(position: Position, step: Step) -> None:
+    explanation = position.explanation
+    if step.kind == "rest":
+        come_to_rest(position)
+    elif step.kind == "internal":
+        texts = [f"({each})" for each in explanation.pending]
+        explanation.process_pending(texts.index(step.text))
+    elif step.kind == "wait":
+        position.now = step.frames[0].time
+        explanation.time_passes(position.now)
+        position.broker.client_idle_until = position.now
+    elif step.kind == "output":
+        explanation.note_observation(position.now)
+        send(position, step.frames[0])
+    elif len(step.frames) > 1:
+        connect(position, next(each for each in step.frames if each.name == "connection.open"))
+    else:
+        process_input(position, step.frames[0])

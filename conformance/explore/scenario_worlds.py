@@ -1,0 +1,42 @@
+"""The scenarios as worlds: their commands in their order, and all that a broker may answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amqpspec.conformance.explore.world import World
+from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.scenarios.scenario_files import selected
+from amqpspec.conformance.session.handshake_steps import STEPS
+from amqpspec.model.promises.dialects import DEFAULT_DIALECT
+
+#: Octets of a content beyond which a scenario is left out: each copy of a state would be looked at.
+LARGE = 100_000
+#: More commands would be no small world.
+MOST_COMMANDS = 40
+
+
+def scenario_worlds(states: int) -> Iterator[World]:
+    """Those that no cluster, network, large content or step of a handshake is needed for. `states`: most of each."""
+    dialect = DEFAULT_DIALECT.name
+    for scenario in selected((), dialect):
+        if _is_small(scenario):
+            name = " ".join(filter(None, ("scenario", scenario.name, scenario.queue_type)))
+            count = len(scenario.commands)
+            yield World(
+                name, scenario.title, dialect, (), scenario.commands, (1,) * count, count, crossing=False,
+                states=states, ordered=True,
+            )  # fmt: skip
+
+
+def _is_small(scenario: CommandFile) -> bool:
+    if len(scenario.commands) > MOST_COMMANDS:
+        return False
+    for command in scenario.commands:
+        if command.method in STEPS[:-1] or command.method.startswith(("network.", "queue.transfer", "broker.pause")):
+            return False
+        if "@" in command.connection or "node" in command.arguments:
+            return False
+        if command.content is not None and len(command.content.body) > LARGE:
+            return False
+    return True
