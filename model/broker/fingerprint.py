@@ -6,6 +6,14 @@ for each class the code is made once, when the first one is seen. Who adds a fie
 * A record that something else holds is referred to by its name (`REFERENCES`); any other is seen with all its fields.
 * Dictionaries and sets are seen without their order, lists with it.
 * A field with a view is seen as the function of that name has it, which is given the whole record (`VIEWS`).
+
+Requirements:
+
+* CANCEL-001: Client cancel. basic.cancel is answered by cancel-ok; after cancel-ok no basic.deliver with that tag is
+  sent. [RabbitMQ guide: consumer cancel notification; rabbit_channel.erl:cancel_consumer comment; AMQP 0-9-1
+  basic.cancel]
+* SAC-003: Failover on channel close. Unacked messages of the closed channel are delivered first to the next consumer,
+  redelivered=true. [rabbit test suite single_active_consumer_SUITE]
 """
 
 from __future__ import annotations
