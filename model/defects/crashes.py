@@ -82,10 +82,6 @@ def _headers(method: Method) -> Table:
     return (method.content.properties.get("headers") or {}) if method.content is not None else {}
 
 
-def _has_infinite_header(broker: Broker, method: Method) -> bool:
-    return any(isinstance(value, float) and not math.isfinite(value) for value in values_within(_headers(method)))
-
-
 def _puts_decimal_into_stream(broker: Broker, method: Method) -> bool:
     # what is nested is dropped before
     kept = without_nested({"headers": _headers(method)})["headers"]
@@ -152,7 +148,9 @@ CRASHES: tuple[DefectTransition, ...] = (
         " connection closes with 541.",
         source="rabbit_binary_parser:parse_table, whose pattern for floating-point numbers knows finite ones only",
         methods=("basic.publish",),
-        over=_has_infinite_header,
+        over=lambda broker, method: any(
+            isinstance(value, float) and not math.isfinite(value) for value in values_within(_headers(method))
+        ),
     ),
     _crash(
         name="stream-breaks-on-decimal",

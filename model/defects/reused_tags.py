@@ -40,12 +40,6 @@ def _reuses_tag_with_credit(broker: Broker, channel: Channel, queue: Queue, meth
     return bool(tag) and any(consumer is not None and consumer.tag == tag for consumer in held)
 
 
-@at_queue(QueueType.QUORUM)
-def _keeps_place(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
-    """The tag is that of a consumer that was cancelled."""
-    return method.arguments.get("consumer_tag", "") in channel.ended_consumers
-
-
 def _ends_waiting_of_same_tag(broker: Broker, event: TraceEvent) -> Scope | None:
     """A consumer that waits is cancelled, or ends with its channel, and an earlier one of its tag holds something."""
     waiting = (
@@ -83,7 +77,9 @@ REUSED_TAGS: tuple[Window, ...] = (
         source="rabbit_fifo:maybe_queue_consumer, in 3.10 uniq_queue_in: the key of the cancelled one is still in"
         " service_queue; in 4.0 and 4.3 only if that one still holds messages",
         spoils=frozenset({Part.DELIVERY}),
-        arms=_keeps_place,
+        arms=at_queue(QueueType.QUORUM)(
+            lambda broker, channel, queue, method: method.arguments.get("consumer_tag", "") in channel.ended_consumers
+        ),
         explains=lambda broker, it: it.requirement == "PRIORITY-001",
     ),
     _consuming(
