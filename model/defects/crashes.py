@@ -65,13 +65,6 @@ def _crash(*, over: Callable[[Broker, Method], bool], in_place_of: str | None = 
     return DefectTransition(applies=applies, process=crash, **{"strength": Strength.CONVENTIONAL, **known})
 
 
-def _confirms_what_is_over(broker: Broker, method: Method) -> bool:
-    """Does the client say cancel-ok of what is no consumer, as it is when the broker has cancelled it?"""
-    consumer = named_consumer(broker, method)
-    # a consumer of direct replies is none of the channel's
-    return consumer is None or consumer.queue.reply_address
-
-
 def _has_long_names(broker: Broker, method: Method) -> bool:
     """Does it hold so many octets of text with other than ASCII characters that an error has to be cut?"""
     values = (value for value in method.arguments.values() if isinstance(value, str) and not value.isascii())
@@ -128,7 +121,8 @@ CRASHES: tuple[DefectTransition, ...] = (
         dialects=("rabbitmq-4.3",),
         versions=(versions("4.3.0", "4.3.6"),),
         methods=("basic.cancel-ok",),
-        over=_confirms_what_is_over,
+        # a consumer of direct replies is none of the channel's
+        over=lambda broker, it: (consumer := named_consumer(broker, it)) is None or consumer.queue.reply_address,
     ),
     _crash(
         name="long-error-text-breaks",
