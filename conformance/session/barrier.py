@@ -1,5 +1,6 @@
 """Barriers: how the suite knows that a broker is quiet, by round trips and not by waiting.
 
+A channel that a command may have ended, or not, is asked first: what is asked on another one may overtake an error.
 After a command and what it owed have come, for each queue that it touched: `basic.get` on the channel that touched it
 where the model says that nothing is ready (it goes the way of the acknowledgements, and its answer comes after the
 deliveries that they caused); else a passive declare, again until the numbers are the model's. Then `basic.qos` with the

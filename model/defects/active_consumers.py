@@ -10,17 +10,13 @@ from __future__ import annotations
 from functools import partial
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.internal_events import DeliveryTimeout, Input
+from amqpspec.model.broker.internal_events import DeliveryTimeout
 from amqpspec.model.defects.situations import ENDS, OFTEN_WRONG, RECOVERIES, REFUSALS, named_consumer, single_active
 from amqpspec.model.judging.windows import CRASH, Part, Scope, Window, of_any, of_queues
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method
 
 _ANY = tuple(dict.fromkeys((*ENDS, *OFTEN_WRONG)))
-
-
-def _is_quiescing(broker: Broker, event: Input) -> Scope | None:
-    return of_any(broker, (queue for queue in single_active(broker) if queue.active.is_quiescing))
 
 
 def _leaves_backlog(broker: Broker, method: Method) -> Scope | None:
@@ -35,7 +31,10 @@ def _leaves_backlog(broker: Broker, method: Method) -> Scope | None:
     return Scope(where.queues, where.channels, frozenset(broker.connections), where.is_everything)
 
 
-_quiescing = partial(Window, arms=_is_quiescing)
+_quiescing = partial(
+    Window,
+    arms=lambda broker, event: of_any(broker, (each for each in single_active(broker) if each.active.is_quiescing)),
+)
 
 ACTIVE_CONSUMERS: tuple[Window, ...] = (
     Window(

@@ -66,13 +66,6 @@ def _crash(*, over: Callable[[Broker, Method], bool], in_place_of: str | None = 
     return DefectTransition(applies=applies, process=crash, **{"strength": Strength.CONVENTIONAL, **known})
 
 
-def _confirms_what_is_over(broker: Broker, method: Method) -> bool:
-    """Does the client say cancel-ok of what is no consumer, as it is when the broker has cancelled it?"""
-    consumer = named_consumer(broker, method)
-    # a consumer of direct replies is none of the channel's
-    return consumer is None or consumer.queue.reply_address
-
-
 def _has_long_names(broker: Broker, method: Method) -> bool:
     """Does it hold so many octets of text with other than ASCII characters that an error has to be cut?"""
     values = (value for value in method.arguments.values() if isinstance(value, str) and not value.isascii())
@@ -81,10 +74,6 @@ def _has_long_names(broker: Broker, method: Method) -> bool:
 
 def _headers(method: Method) -> Table:
     return (method.content.properties.get("headers") or {}) if method.content is not None else {}
-
-
-def _has_infinite_header(broker: Broker, method: Method) -> bool:
-    return any(isinstance(value, float) and not math.isfinite(value) for value in values_within(_headers(method)))
 
 
 def _puts_decimal_into_stream(broker: Broker, method: Method) -> bool:
@@ -133,7 +122,8 @@ CRASHES: tuple[DefectTransition, ...] = (
         dialects=("rabbitmq-4.3",),
         versions=(versions("4.3.0", "4.3.6"),),
         methods=("basic.cancel-ok",),
-        over=_confirms_what_is_over,
+        # a consumer of direct replies is none of the channel's
+        over=lambda broker, it: (consumer := named_consumer(broker, it)) is None or consumer.queue.reply_address,
     ),
     _crash(
         name="long-error-text-breaks",
@@ -153,7 +143,9 @@ CRASHES: tuple[DefectTransition, ...] = (
         " connection closes with 541.",
         source="rabbit_binary_parser:parse_table, whose pattern for floating-point numbers knows finite ones only",
         methods=("basic.publish",),
-        over=_has_infinite_header,
+        over=lambda broker, method: any(
+            isinstance(value, float) and not math.isfinite(value) for value in values_within(_headers(method))
+        ),
     ),
     _crash(
         name="stream-breaks-on-decimal",

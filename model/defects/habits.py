@@ -27,14 +27,6 @@ def _settles_nothing(broker: Broker, method: Method) -> bool:
     return tag not in channel.outstanding_tags and not (tag == 0 and method.arguments.get("multiple"))
 
 
-def _ignore(broker: Broker, method: Method) -> None:
-    """Nothing comes of it."""
-
-
-def _purges(broker: Broker, method: Method) -> bool:
-    return broker.open_channel(method) is not None and method.arguments.get("queue", "") in broker.queues
-
-
 def _purge_all(broker: Broker, method: Method) -> None:
     """What is held is as if its queue were gone: it may be settled, and nothing comes back."""
     queue = broker.queues[method.arguments["queue"]]
@@ -62,7 +54,7 @@ HABITS: tuple[DefectTransition, ...] = (
         dialects=(),
         methods=("basic.ack", "basic.nack", "basic.reject"),
         applies=_settles_nothing,
-        process=_ignore,
+        process=lambda broker, method: None,
     ),
     DefectTransition(
         name="purge-takes-what-is-held",
@@ -71,7 +63,7 @@ HABITS: tuple[DefectTransition, ...] = (
         source="seen of Qpid Broker-J 9.2.1 (AbstractQueue.clearQueue)",
         dialects=(),
         methods=("queue.purge",),
-        applies=_purges,
+        applies=lambda broker, it: broker.open_channel(it) is not None and it.arguments.get("queue") in broker.queues,
         process=_purge_all,
     ),
 )

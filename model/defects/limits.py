@@ -27,11 +27,6 @@ def _sets_limit(method: Method) -> bool:
 
 
 @on_channel
-def _lifts(broker: Broker, channel: Channel, method: Method) -> bool:
-    return bool(channel.channel_prefetch and not method.arguments.get("global_"))
-
-
-@on_channel
 def _counts_gets(broker: Broker, channel: Channel, method: Method) -> bool:
     got = any(entry.consumer is None for entry in channel.unacknowledged.values())
     return not channel.channel_prefetch and _sets_limit(method) and (got or bool(gets_under_way(channel)))
@@ -75,7 +70,7 @@ LIMITS: tuple[Window, ...] = (
         source="rabbit_channel:handle_method basic.qos, global = false: rabbit_limiter:unlimit_prefetch",
         spoils=CRASH,  # a stream, which bears no limit of the channel, can be consumed from then
         kinds=("basic.qos",),
-        arms=_lifts,
+        arms=on_channel(lambda _, channel, qos: bool(channel.channel_prefetch and not qos.arguments.get("global_"))),
     ),
     _of_limiter(
         name="settled-gets-keep-their-room",

@@ -20,15 +20,6 @@ _at_start = partial(Window, kinds=("broker.restart",))
 _NOTED_AFTER = 1.5
 
 
-def _has_transient_exchange(broker: Broker, action: OperatorAction) -> Scope | None:
-    return EVERYTHING if any(not exchange.durable for exchange in broker.exchanges.values()) else None
-
-
-def _is_of_exchange(broker: Broker, difference: Difference) -> bool:
-    """It is used where it should be gone."""
-    return difference.requirement == DURABLE and difference.queue is None
-
-
 def _forgets(broker: Broker, method: Method, mismatch: Mismatch) -> bool:
     """Also of what a client held, where the queue stops before it hears of the end of the channel."""
     is_flag = mismatch.shape is Shape.WRONG_ARGUMENT and mismatch.detail.endswith(" redelivered")
@@ -76,8 +67,9 @@ RESTARTS: tuple[Window, ...] = (
         source="rabbit_db_exchange:recover_in_khepri (the metadata store keeps them all)",
         dialects=("rabbitmq-4.3",),
         spoils=SERVICE | {Part.REPLY, Part.CONFIRM, Part.CHANNEL_CLOSE},
-        arms=_has_transient_exchange,
-        explains=_is_of_exchange,
+        arms=lambda broker, action: None if all(each.durable for each in broker.exchanges.values()) else EVERYTHING,
+        # it is used where it should be gone
+        explains=lambda broker, it: it.requirement == DURABLE and it.queue is None,
     ),
     _at_start(
         name="kill-forgets-new-queue",

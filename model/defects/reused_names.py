@@ -38,10 +38,6 @@ def _next_queues(broker: Broker, method: Method, *types: QueueType) -> list[Queu
     return [queue for name, queue in broker.queues.items() if name in names and queue.type in types]
 
 
-def _settles_in_next(broker: Broker, method: Method) -> Scope | None:
-    return of_any(broker, _next_queues(broker, method, QueueType.CLASSIC, QueueType.QUORUM))
-
-
 def _crashes_next(broker: Broker, method: Method) -> Scope | None:
     """A classic queue has to have the number, as a pair if it has priorities, or to find what it dead-letters."""
     queues = _next_queues(broker, method, QueueType.CLASSIC)
@@ -49,10 +45,6 @@ def _crashes_next(broker: Broker, method: Method) -> Scope | None:
     if not crashing:
         return None
     return EVERYTHING if any(queue.consumers for queue in crashing) else of_queues(broker, crashing)
-
-
-def _settles_at_stream(broker: Broker, method: Method) -> Scope | None:
-    return of_connection(broker, method) if _next_queues(broker, method, QueueType.STREAM) else None
 
 
 def _knows_other_type(broker: Broker, method: Method) -> Scope | None:
@@ -126,7 +118,7 @@ REUSED_NAMES: tuple[Window, ...] = (
         " messages by numbers that begin anew with each queue; rabbit_queue_consumers:subtract_acks",
         spoils=SERVICE | {Part.CONFIRM},
         kinds=SETTLING,
-        arms=_settles_in_next,
+        arms=lambda broker, it: of_any(broker, _next_queues(broker, it, QueueType.CLASSIC, QueueType.QUORUM)),
     ),
     Window(
         name="next-stream-refuses-settlement",
@@ -139,7 +131,7 @@ REUSED_NAMES: tuple[Window, ...] = (
         by_chance=True,
         spoils=CRASH,
         kinds=(*REFUSALS, *RECOVERIES, "tx.commit"),
-        arms=_settles_at_stream,
+        arms=lambda broker, it: of_connection(broker, it) if _next_queues(broker, it, QueueType.STREAM) else None,
         is_brief=True,
     ),
     Window(

@@ -11,9 +11,9 @@ from __future__ import annotations
 from functools import partial
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.channels import Channel, TimedOut, Unacknowledged
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.defects.situations import ENDS, at_queue, named_consumer, reuses_tag, single_active
+from amqpspec.model.defects.situations import ENDS, at_queue, named_consumer, named_queue, single_active
 from amqpspec.model.judging.windows import CRASH, SERVICE, Part, Scope, Window, of_any, of_connection
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -22,28 +22,27 @@ from amqpspec.model.protocol.methods import Method, TraceEvent
 from amqpspec.model.rules.basic.requeue import former_consumers
 
 
+def _held_by_tag(channel: Channel, method: Method) -> list[Queue]:
+    """The queues of what the channel holds that was handed to a consumer of that tag."""
+    tag = method.arguments.get("consumer_tag", "")
+    held: list[Unacknowledged | TimedOut] = [*channel.unacknowledged.values(), *channel.timed_out.values()]
+    return [each.queue for each in held if tag and each.consumer is not None and each.consumer.tag == tag]
+
+
 @at_queue(QueueType.QUORUM)
 def _reuses_tag_at_quorum_queue(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
-    return reuses_tag(channel, method.arguments.get("consumer_tag", ""), queue)
+    return named_consumer(broker, method) is None and queue in _held_by_tag(channel, method)
 
 
-@at_queue(QueueType.QUORUM)
-def _reuses_tag_beside_active(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
-    return queue.single_active_consumer and reuses_tag(channel, method.arguments.get("consumer_tag", ""), queue)
+def _reuses_tag_beside_active(broker: Broker, method: Method) -> Scope | None:
+    found = named_queue(broker, method)
+    is_beside = found is not None and found[1].single_active_consumer
+    return _reuses_tag_at_quorum_queue(broker, method) if is_beside else None
 
 
 @at_queue(QueueType.CLASSIC, QueueType.STREAM)
 def _reuses_tag_with_credit(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
-    """The queue is known by its name."""
-    tag = method.arguments.get("consumer_tag", "")
-    held = [entry.consumer for entry in channel.unacknowledged.values() if entry.queue.name == queue.name]
-    return bool(tag) and any(consumer is not None and consumer.tag == tag for consumer in held)
-
-
-@at_queue(QueueType.QUORUM)
-def _keeps_place(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
-    """The tag is that of a consumer that was cancelled."""
-    return method.arguments.get("consumer_tag", "") in channel.ended_consumers
+    return queue.name in {each.name for each in _held_by_tag(channel, method)}
 
 
 def _ends_waiting_of_same_tag(broker: Broker, event: TraceEvent) -> Scope | None:
@@ -55,11 +54,6 @@ def _ends_waiting_of_same_tag(broker: Broker, event: TraceEvent) -> Scope | None
         if consumer is not queue.active.consumer and consumer.channel[0] == event.connection
     )
     return of_any(broker, (consumer.queue for consumer in waiting if former_consumers(broker, consumer)))
-
-
-def _uses_tag_of_reply_consumer(broker: Broker, method: Method) -> Scope | None:
-    consumer = named_consumer(broker, method)
-    return of_connection(broker, method) if consumer is not None and consumer.queue.reply_address else None
 
 
 _consuming = partial(Window, kinds=("basic.consume",))
@@ -83,7 +77,9 @@ REUSED_TAGS: tuple[Window, ...] = (
         source="rabbit_fifo:maybe_queue_consumer, in 3.10 uniq_queue_in: the key of the cancelled one is still in"
         " service_queue; in 4.0 and 4.3 only if that one still holds messages",
         spoils=frozenset({Part.DELIVERY}),
-        arms=_keeps_place,
+        arms=at_queue(QueueType.QUORUM)(
+            lambda broker, channel, queue, method: method.arguments.get("consumer_tag", "") in channel.ended_consumers
+        ),
         explains=lambda broker, it: it.requirement == "PRIORITY-001",
     ),
     _consuming(
@@ -161,7 +157,9 @@ REUSED_TAGS: tuple[Window, ...] = (
         " channel's consumers, where basic.consume looks for it.",
         source="rabbit_channel:handle_method basic.consume, consumer_mapping does not hold the reply consumer",
         spoils=CRASH,
-        arms=_uses_tag_of_reply_consumer,
+        arms=lambda broker, it: of_connection(broker, it)
+        if (known := named_consumer(broker, it)) and known.queue.reply_address
+        else None,
         shows_at_once=True,
     ),
 )

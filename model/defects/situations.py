@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.channels import Channel, TimedOut, Unacknowledged
+from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Kind
 from amqpspec.model.broker.queues import Consumer, Queue
 from amqpspec.model.judging.windows import Scope, of_channel, of_queues
@@ -80,14 +80,6 @@ def named_consumer(broker: Broker, method: Method) -> Consumer | None:
     """The consumer of the open channel whose tag the input names."""
     channel = broker.open_channel(method)
     return None if channel is None else channel.consumers.get(method.arguments.get("consumer_tag", ""))
-
-
-def reuses_tag(channel: Channel, tag: str, queue: Queue) -> bool:
-    """Does the channel hold deliveries from that queue that were made to a consumer of that tag, which is gone?"""
-    if not tag or tag in channel.consumers:
-        return False
-    held: list[Unacknowledged | TimedOut] = [*channel.unacknowledged.values(), *channel.timed_out.values()]
-    return any(each.queue is queue and each.consumer is not None and each.consumer.tag == tag for each in held)
 
 
 def single_active(broker: Broker, kind: QueueType = QueueType.QUORUM) -> Iterator[Queue]:

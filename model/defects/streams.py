@@ -7,16 +7,11 @@ from functools import partial
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.queues import Consumer
 from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, settled
-from amqpspec.model.judging.windows import CRASH, Difference, Part, Scope, Window, of_connection
+from amqpspec.model.judging.windows import CRASH, Difference, Part, Window, of_connection
 from amqpspec.model.outputs.stream_deliveries import BEYOND_LIMIT
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import versions
-from amqpspec.model.protocol.methods import Method
 from amqpspec.model.rules.extensions.stream_settlement import is_of_stream
-
-
-def _gives_back(broker: Broker, method: Method) -> Scope | None:
-    return of_connection(broker, method) if any(map(is_of_stream, settled(broker, method))) else None
 
 
 def _is_rest_of_chunk(broker: Broker, difference: Difference) -> bool:
@@ -28,9 +23,14 @@ def _is_rest_of_chunk(broker: Broker, difference: Difference) -> bool:
 
 
 _giving_back = partial(
-    Window, dialects=("rabbitmq-3",), versions=(versions("3.10.0", "3.12.14"),), spoils=CRASH, arms=_gives_back,
-    is_brief=True, shows_at_once=True,
-)  # fmt: skip
+    Window,
+    dialects=("rabbitmq-3",),
+    versions=(versions("3.10.0", "3.12.14"),),
+    spoils=CRASH,
+    arms=lambda broker, it: of_connection(broker, it) if any(map(is_of_stream, settled(broker, it))) else None,
+    is_brief=True,
+    shows_at_once=True,
+)
 
 STREAMS: tuple[Window, ...] = (
     Window(

@@ -45,11 +45,6 @@ def _recovers(outcome: Outcome) -> Callable[[Broker, Method], Scope | None]:
     return arms
 
 
-def _recovers_beside_active(broker: Broker, method: Method) -> Scope | None:
-    queues = (consumer.queue for consumer, _ in recovering(broker, method))
-    return of_any(broker, (queue for queue in queues if queue.single_active_consumer))
-
-
 def _times_out(broker: Broker, event: DeliveryTimeout) -> Scope | None:
     found = doubted_delivery(broker, event)
     return None if found is None else of_queues(broker, [found[1].queue], found[0].key)
@@ -103,11 +98,6 @@ def _is_closed_again(broker: Broker, difference: Difference) -> bool:
     return is_closed and difference.shape is Shape.UNEXPECTED
 
 
-def _uses_tag_of_timed_out(broker: Broker, method: Method) -> Scope | None:
-    consumer = named_consumer(broker, method)
-    return of_channel(method) if consumer is not None and consumer.timed_out else None
-
-
 def _names_no_value(broker: Broker, method: Method, mismatch: Mismatch) -> bool:
     owed = mismatch.about
     if mismatch.argument != "reply_text" or not isinstance(owed, Expected) or owed.due is None:
@@ -134,7 +124,9 @@ TIMEOUTS: tuple[Window, ...] = (
         " client then settles what timed out, is served beside the one that has followed it.",
         source="rabbit_fifo:apply {timeout, evaluate_consumer_timeout} leaves it among the consumers while it holds"
         " something, and activates the next one; complete_and_checkout, maybe_untimeout have it be up again there",
-        arms=_recovers_beside_active,
+        arms=lambda broker, it: of_any(
+            broker, (each.queue for each, _ in recovering(broker, it) if each.queue.single_active_consumer)
+        ),
     ),
     *(
         _resuming(
@@ -215,7 +207,7 @@ TIMEOUTS: tuple[Window, ...] = (
         source="rabbit_channel:handle_queue_actions released, which leaves consumer_mapping as it is",
         spoils=frozenset({Part.CONNECTION_CLOSE}),
         kinds=("basic.consume",),
-        arms=_uses_tag_of_timed_out,
+        arms=lambda broker, it: of_channel(it) if (tag := named_consumer(broker, it)) and tag.timed_out else None,
         is_brief=True,
         shows_at_once=True,
     ),

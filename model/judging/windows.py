@@ -200,8 +200,12 @@ class Windows:
     #: what was armed since the broker was last at rest, by whatever explanation: until then nobody knows which is right
     lately: set[Armed] = field(default_factory=set)
     _by_kind: Mapping[Kind, tuple[Window | Race, ...]] = field(default_factory=dict)
+    _brief: frozenset[str] = frozenset()
+    _at_once: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+        self._brief = frozenset(window.name for window in self.windows if window.is_brief)
+        self._at_once = frozenset(window.name for window in self.windows if window.shows_at_once)
         kinds = {kind for window in self.windows for kind in window.kinds}
         self._by_kind = {kind: tuple(each for each in self.windows if kind in each.kinds) for kind in kinds}
 
@@ -217,13 +221,11 @@ class Windows:
 
     def left_at_rest(self, armed: frozenset[Armed]) -> frozenset[Armed]:
         """Those that are not over when nothing is under way any more."""
-        over = {window.name for window in self.windows if window.is_brief}
-        return frozenset(each for each in armed if each.name not in over)
+        return frozenset(each for each in armed if each.name not in self._brief)
 
     def would_have_shown(self, armed: Iterable[Armed]) -> set[str]:
         """Names of those that would have shown before the broker came to rest."""
-        at_once = {window.name for window in self.windows if window.shows_at_once}
-        return {each.name for each in armed if each.name in at_once}
+        return {each.name for each in armed if each.name in self._at_once}
 
     def explaining(self, broker: Broker, difference: Difference, armed: frozenset[Armed]) -> Window | Race | None:
         """The window that the difference lies in: of several a race, or else one that had to be armed, then of the

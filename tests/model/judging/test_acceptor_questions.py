@@ -58,8 +58,8 @@ def test_counts_are_those_by_which_the_broker_does_what_brokers_do() -> None:
 
 
 def test_what_may_have_ended_a_channel_is_not_known_to_be_processed() -> None:
-    """A cancel-ok that nobody asked for breaks the connection, which deletes q, or not. Whatever another channel says
-    of q may come from before that.
+    """A cancel-ok that nobody asked for breaks the connection, which deletes q, or it does not. What another channel
+    says of q may come from before that.
     """
     talk = Conversation("rabbitmq-3").send("a.1 queue.declare q durable auto-delete")
     talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
