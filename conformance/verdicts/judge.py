@@ -27,6 +27,7 @@ from amqpspec.model.promises.versions import RABBITMQ, judged_version
 from amqpspec.model.protocol.methods import HeaderEvent, SocketEvent, TraceEvent
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
 from amqpspec.targets.drivers.application import is_of_application
+from amqpspec.targets.drivers.library import is_robust
 from amqpspec.targets.suite_error import line_of, suite_error_in
 
 #: `acceptor_for`, or what makes others in its place.
@@ -67,7 +68,7 @@ class SequenceJudge:
         #: why the sequence could not be judged to its end, as its end row says; the other rows do not show that
         self._undecided: str | None = None
         #: judges the client library that carried the commands; None: the suite's own client did
-        self._library = LibraryJudge() if start.get("driver") else None
+        self._library = LibraryJudge(is_robust(start["driver"])) if start.get("driver") else None
 
     @property
     def failures(self) -> Sequence[Failure]:
