@@ -46,6 +46,8 @@ class Tap:
         #: the begin of what is not complete: a broker may answer a publish whose content it does not have yet
         self._held = bytearray()
         self._listener = listener
+        #: where the library connects
+        self.port = int(listener.getsockname()[1])
         self._listener.settimeout(patience)
         self._sent, self._received = ServerDecoder(name), Decoder(name)
         self._wake, self._woken = socket.socketpair()
@@ -58,11 +60,6 @@ class Tap:
         self._is_stopped = False
         self._thread = threading.Thread(target=self._run, name=f"tap {name}", daemon=True)
         self._thread.start()
-
-    @property
-    def port(self) -> int:
-        """Where the library connects."""
-        return int(self._listener.getsockname()[1])
 
     @property
     def local_port(self) -> int:
