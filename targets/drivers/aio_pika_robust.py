@@ -12,7 +12,7 @@ with functions of its own. So these are used where they have words for what is a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
@@ -121,7 +121,7 @@ class AioPikaRobustChannel(AioPikaChannel):
             raise LibraryRefuses("the channel is closed")
         said = {name: value for name, value in event.arguments.items() if value or name == "requeue"}
         with_words = _WITH_WORDS.get(event.name)
-        if with_words is None or not await with_words(self, said):
+        if with_words is None or not await getattr(self, with_words)(said):
             await super().send(event)
 
     async def _close(self, said: dict[str, Any]) -> None:
@@ -215,18 +215,19 @@ class AioPikaRobustChannel(AioPikaChannel):
         self._shows(self._number, "basic.deliver", arguments, Content(properties, message.body))
 
 
-_WITH_WORDS: dict[str, Callable[[AioPikaRobustChannel, dict[str, Any]], Awaitable[bool]]] = {
-    "queue.declare": AioPikaRobustChannel._declare_queue,
-    "queue.bind": AioPikaRobustChannel._bind_queue,
-    "queue.unbind": AioPikaRobustChannel._unbind_queue,
-    "queue.delete": AioPikaRobustChannel._delete_queue,
-    "exchange.declare": AioPikaRobustChannel._declare_exchange,
-    "exchange.delete": AioPikaRobustChannel._delete_exchange,
-    "exchange.bind": AioPikaRobustChannel._bind_exchange,
-    "exchange.unbind": AioPikaRobustChannel._unbind_exchange,
-    "basic.qos": AioPikaRobustChannel._set_qos,
-    "basic.consume": AioPikaRobustChannel._start,
-    "basic.cancel": AioPikaRobustChannel._stop,
+#: The function that has words for the method.
+_WITH_WORDS = {
+    "queue.declare": "_declare_queue",
+    "queue.bind": "_bind_queue",
+    "queue.unbind": "_unbind_queue",
+    "queue.delete": "_delete_queue",
+    "exchange.declare": "_declare_exchange",
+    "exchange.delete": "_delete_exchange",
+    "exchange.bind": "_bind_exchange",
+    "exchange.unbind": "_unbind_exchange",
+    "basic.qos": "_set_qos",
+    "basic.consume": "_start",
+    "basic.cancel": "_stop",
 }
 
 

@@ -32,9 +32,13 @@ REFUSED = (
 )  # fmt: skip
 
 
+def library_of(carrier: Any) -> Library:
+    return ROBUST if issubclass(carrier, RobustCarrier) else PIKA
+
+
 def target_of(broker: EmbeddedBroker, driver: Any = PikaCarrier) -> TargetUnderTest:
     description = TargetDescription("ours", "amqpspec", "1", "rabbitmq-4.3")
-    library = ROBUST if issubclass(driver, RobustCarrier) else PIKA
+    library = library_of(driver)
     driver = partial(driver, shows_in=0.3)
     return TargetUnderTest(broker.address, description, 2.0, broker.operator(), driver=driver, library=library)
 

@@ -43,7 +43,6 @@ _MADE_ANEW = ["channel.open", "basic.qos", "queue.declare", "basic.consume"]
         ((*_CONSUMES, *_IS_LOST, *_IS_USED), _MADE_ANEW),
         ((*_CONSUMES, "a.1 basic.ack 77", *_IS_USED), ["channel.close-ok", *_MADE_ANEW]),
         ((*_CONSUMES, "a.1 basic.ack 77", "a.1 channel.open", *_IS_USED), ["channel.close-ok", *_MADE_ANEW]),
-        ((*_CONSUMES, "a operator.close-connection", "a connection.open", *_IS_USED), _MADE_ANEW),
         (
             (*_CONSUMES, "b.1 queue.delete q", "a.1 basic.qos 2", *_IS_USED),
             ["channel.open", "queue.declare", "channel.close", "basic.consume", "basic.qos"],
