@@ -24,7 +24,7 @@ from amqpspec.targets.drivers.application import WAITS
 from amqpspec.targets.drivers.expressible import EXPRESSIBLE
 from amqpspec.targets.drivers.pika_select import PikaSelectCarrier
 from tests.conformance.session.drivers_page import table as table_of_page
-from tests.conformance.session.libraries import CARRIERS, CONSUMING, PIKA, RETURNING, judged, library_of, target_of
+from tests.conformance.session.libraries import CARRIERS, CONSUMING, RETURNING, judged, library_of, target_of
 
 
 @pytest.fixture
