@@ -28,8 +28,8 @@ def run(repetitions: int) -> ResultTable:
     least = min(spent["nothing"])
     rows = [(name, spread(times), f"{min(times) - least:,.0f}") for name, times in spent.items()]
     note = (
-        "Processor time of a process, in milliseconds: median, least to greatest. *Beside nothing*: the least, less the "
-        "least of a process that does nothing (aim for `EmbeddedBroker`: below 100)."
+        "Processor time of a process, in milliseconds: median, least to greatest. *Beside nothing*: the least, less "
+        "the least of a process that does nothing (aim for `EmbeddedBroker`: below 100)."
     )
     return ResultTable("Importing the embedded broker", ("program", "ms", "beside nothing, ms"), tuple(rows), (note,))
 

@@ -190,7 +190,9 @@ class _Channel:
             self._is_closed = True
             self.end()
         alike = [each for each in self._asked if each.name == event.name]
-        wanted = next((each for each in alike if is_as_asked(event, each)), alike[0] if alike else None)
+        wanted = next((each for each in alike if is_as_asked(event, each)), None)
+        if wanted is None and alike and not self._judge.may_make_anew(event):
+            wanted = alike[0]
         if wanted is None:
             self._is_sent_unasked(event)
             return

@@ -154,6 +154,15 @@ def test_only_a_robust_library_may_send_something_again(is_robust: bool, rules: 
     assert [each.requirement for each in judge.failures] == rules
 
 
+def test_what_it_makes_anew_is_not_taken_for_what_it_is_asked_for() -> None:
+    """The limits of a channel that is opened go out when the application has asked for others already."""
+    judge = LibraryJudge(is_robust=True)
+    judge.event(asked("a", 1, "basic.qos", {"prefetch_count": 3}, None))
+    for many in (0, 3):
+        judge.event(Method("a", 1, "basic.qos", {"prefetch_count": many}, sent=True))
+    assert judge.failures == [] and judge.exercised == {"LIBRARY-SENT": 1}
+
+
 def test_a_publish_is_never_sent_again() -> None:
     judge = LibraryJudge(is_robust=True)
     place, content = {"exchange": "", "routing_key": "q"}, Content({}, b"m")
