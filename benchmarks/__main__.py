@@ -9,13 +9,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from amqpspec.targets.errors import TargetError
-from benchmarks import bulk, detection, generation, live, machine, offline, open_world, recording_cost, serving, whole
+from benchmarks import (
+    bulk,
+    detection,
+    generation,
+    importing,
+    live,
+    machine,
+    offline,
+    open_world,
+    recording_cost,
+    serving,
+    whole,
+)
 from benchmarks.errors import Invalid
 from benchmarks.tables import ResultTable
 from benchmarks.unjudged import ReplayError
 
 RESULTS = Path(__file__).with_name("results.md")
-PARTS = ("whole", "live", "offline", "generation", "detection", "bulk", "open-world", "recording", "serving")
+PARTS = ("whole", "live", "offline", "generation", "detection", "bulk", "open-world", "recording", "serving", "import")
 
 #: Targets of whole runs, those in the way of which there is more to find last.
 WHOLE = (
@@ -56,7 +68,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help=f"of whole (default: {', '.join(WHOLE)})",
     )  # fmt: skip
     parser.add_argument("--seconds", type=float, default=10.0, help="live: of each measurement (default 10)")
-    parser.add_argument("--repetitions", type=int, default=3, help="live, offline and serving (default 3)")
+    parser.add_argument("--repetitions", type=int, default=3, help="live, offline, serving and import (default 3)")
     parser.add_argument(
         "--messages", type=int, default=1_000_000, help="serving: that come and go (default 1000000; 0: none)"
     )
@@ -88,6 +100,8 @@ def _measure(part: str, options: argparse.Namespace) -> ResultTable:
         return recording_cost.run(options.targets)
     if part == "serving":
         return serving.run(options.targets, options.repetitions, options.messages)
+    if part == "import":
+        return importing.run(options.repetitions)
     if part == "detection":
         return detection.run()
     return generation.run(options.targets, options.sequences)

@@ -28,6 +28,7 @@ from amqpspec.model.promises.versions import RABBITMQ, judged_version
 from amqpspec.model.protocol.methods import HeaderEvent, SocketEvent, TraceEvent
 from amqpspec.model.rules.connection.handshake_content import HEADER_0_9_1
 from amqpspec.targets.drivers.application import is_of_application
+from amqpspec.targets.drivers.library import is_robust
 from amqpspec.targets.suite_error import line_of, suite_error_in
 
 #: `acceptor_for`, or what makes others in its place.
@@ -68,7 +69,7 @@ class SequenceJudge:
         #: why the sequence could not be judged to its end, as its end row says; the other rows do not show that
         self._undecided: str | None = None
         #: judges the client library that carried the commands; None: the suite's own client did
-        self._library = LibraryJudge() if start.get("driver") else None
+        self._library = LibraryJudge(is_robust(start["driver"])) if start.get("driver") else None
         #: what was done, to ask what RabbitMQ does there; None: nobody asks
         is_text = is_asked(dialect, start.get("product") or "")
         self._steps: Steps[SequenceJudge] | None = Steps() if is_text else None

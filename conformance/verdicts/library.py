@@ -40,6 +40,10 @@ _NOT_OWED = ("channel.close", "connection.close")
 _OPENS_OR_CLOSES = frozenset({"channel.open", "channel.close", "channel.close-ok"})
 _OWN = _OPENS_OR_CLOSES | {"basic.cancel", "basic.cancel-ok"}
 _CONFIRMS = frozenset({"basic.ack", "basic.nack"})
+#: What a robust library may send again.
+_MADE_ANEW = frozenset(
+    {"exchange.declare", "exchange.bind", "queue.declare", "queue.bind", "basic.consume", "basic.qos"}
+)
 _SETTLEMENTS = frozenset({"basic.ack", "basic.nack", "basic.reject"})
 
 
@@ -49,9 +53,14 @@ def is_of_library(failure: Failure) -> bool:
 
 
 class LibraryJudge:
-    """Fed all frames of a sequence, those of applications among them, in their order."""
+    """Fed all frames of a sequence, those of applications among them, in their order. A robust library makes anew by
+    itself what was lost: what it was asked for before it may send again.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, is_robust: bool = False) -> None:
+        self._is_robust = is_robust
+        #: by connection: what it was asked for, and may make anew
+        self._made: dict[str, list[TraceEvent]] = {}
         self.failures: list[Failure] = []
         self.exercised: Counter[str] = Counter()
         self._channels: dict[ChannelKey, _Channel] = {}
@@ -71,6 +80,8 @@ class LibraryJudge:
             if event.name == "connection.close" and event.sent:
                 self._each(name, _Channel.leave)
             if is_of_application(event.connection):
+                if event.sent and self._is_robust:
+                    self._note_made(name, event)
                 (channel.asks if event.sent else channel.is_shown)(event)
             else:
                 (channel.is_sent if event.sent else channel.comes)(event)
@@ -79,6 +90,21 @@ class LibraryJudge:
         """All that had come was to be shown by now."""
         for channel in self._channels.values():
             channel.quiescent()
+
+    def _note_made(self, name: str, event: TraceEvent) -> None:
+        made = self._made.setdefault(name, [])
+        if event.name in _MADE_ANEW:
+            made.append(event)
+        elif event.name == "basic.cancel":
+            tag = event.arguments.get("consumer_tag")
+            made[:] = [each for each in made if not _is_consumer(each, event.channel, tag)]
+
+    def may_make_anew(self, event: TraceEvent) -> bool:
+        """Was it asked for something like that before? On whatever channel, as it may try on another one first."""
+        if not self._is_robust:
+            return False
+        made = self._made.get(event.connection, [])
+        return event.name == "basic.qos" or any(each.name == event.name and is_as_asked(event, each) for each in made)
 
     def _each(self, name: str, does: Callable[[_Channel], None]) -> None:
         """On each channel of the connection."""
@@ -164,7 +190,9 @@ class _Channel:
             self._is_closed = True
             self.end()
         alike = [each for each in self._asked if each.name == event.name]
-        wanted = next((each for each in alike if is_as_asked(event, each)), alike[0] if alike else None)
+        wanted = next((each for each in alike if is_as_asked(event, each)), None)
+        if wanted is None and alike and not self._judge.may_make_anew(event):
+            wanted = alike[0]
         if wanted is None:
             self._is_sent_unasked(event)
             return
@@ -175,7 +203,7 @@ class _Channel:
             self._judge.fail("LIBRARY-SENT", Shape.WRONG_ARGUMENT, detail, event, [str(wanted)])
 
     def _is_sent_unasked(self, event: TraceEvent) -> None:
-        if not event.channel or event.name in _OWN:
+        if not event.channel or event.name in _OWN or self._judge.may_make_anew(event):
             return
         if event.name in _SETTLEMENTS and self._is_given_back(event):
             return
@@ -279,3 +307,8 @@ class _Channel:
                     what = f"{event.name} that has come"
                     self._judge.fail(_RULE_OF[event.name], Shape.MISSING, what, None, [str(event)])
             due.clear()
+
+
+def _is_consumer(event: TraceEvent, channel: int, tag: object) -> bool:
+    """Does it start the consumer of that tag on that channel?"""
+    return event.name == "basic.consume" and event.channel == channel and event.arguments.get("consumer_tag") == tag

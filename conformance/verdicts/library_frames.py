@@ -56,6 +56,12 @@ def is_same(came: TraceEvent, shown: TraceEvent) -> bool:
     return shown.content.body == came.content.body and _set_in(shown.content) == _set_in(came.content)
 
 
+#: What a property that is not there means: a library may show that.
+_MEANT = {"delivery_mode": 1, "priority": 0}
+
+
 def _set_in(content: Content) -> set[str]:
     """Properties that say something: for an empty one a library may have none."""
-    return {name for name, value in content.properties.items() if value not in (None, "", {})}
+    return {
+        name for name, value in content.properties.items() if value not in (None, "", {}) and value != _MEANT.get(name)
+    }

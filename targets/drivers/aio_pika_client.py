@@ -28,7 +28,7 @@ _MOST_ENDINGS = 5
 # what they would print is in the trace
 for _name in ("aio_pika", "aiormq"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
-_PROPERTIES = (
+PROPERTIES = (
     "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id", "reply_to",
     "expiration", "message_id", "timestamp", "message_type", "user_id", "app_id", "cluster_id",
 )  # fmt: skip
@@ -104,14 +104,17 @@ class AioPikaClient:
         elif event.name == "connection.update-secret":
             await self._connection.update_secret(**event.arguments)
         elif event.name == "channel.open":
-            opened = self._connection.channel(event.channel, publisher_confirms=False, on_return_raises=False)
-            await opened.initialize()
-            below = await opened.get_underlay_channel()
-            self._channels[event.channel] = AioPikaChannel(event.channel, opened, below, self._shows)
+            await self._open_channel(self._connection, event.channel)
         elif event.channel not in self._channels:
             raise LibraryRefuses("the channel was not opened")
         else:
             await self._channels[event.channel].send(event)
+
+    async def _open_channel(self, connection: aio_pika.abc.AbstractConnection, number: int) -> None:
+        opened = connection.channel(number, publisher_confirms=False, on_return_raises=False)
+        await opened.initialize()
+        below = await opened.get_underlay_channel()
+        self._channels[number] = AioPikaChannel(number, opened, below, self._shows)
 
 
 class AioPikaChannel:
@@ -119,8 +122,12 @@ class AioPikaChannel:
 
     def __init__(self, number: int, channel: Any, below: Any, shows: Shows) -> None:
         self._number, self._channel, self._below, self._shows = number, channel, below, shows
-        below.on_return_callbacks.add(self._returned)
-        below.on_consumer_cancel_callbacks.add(self._cancelled)
+        self._hook()
+
+    def _hook(self) -> None:
+        """Have it call back."""
+        self._below.on_return_callbacks.add(self._returned)
+        self._below.on_consumer_cancel_callbacks.add(self._cancelled)
 
     async def send(self, event: TraceEvent) -> None:
         said: dict[str, Any] = dict(event.arguments)
@@ -213,7 +220,7 @@ def _arguments(frame: Any) -> Table:
 
 def _content(message: aiormq.abc.DeliveredMessage) -> Content:
     properties = message.header.properties
-    named = {name: getattr(properties, name, None) for name in _PROPERTIES}
+    named = {name: getattr(properties, name, None) for name in PROPERTIES}
     kept = {"type" if name == "message_type" else name: value for name, value in named.items() if value is not None}
     return Content(kept, message.body)
 

@@ -6,6 +6,7 @@ closes. What the library does not send, and says so, is not sent.
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections import deque
@@ -26,7 +27,7 @@ from amqpspec.targets.clock import Clock
 from amqpspec.targets.drivers.application import REFUSED, UNSENT, WAITS, asked, is_of_application, shown
 from amqpspec.targets.drivers.connection import ANSWERS, Call, Connection
 from amqpspec.targets.drivers.expressible import NOT_GIVEN
-from amqpspec.targets.drivers.library import MakesClient
+from amqpspec.targets.drivers.library import LibraryClient, MakesClient
 from amqpspec.targets.drivers.tap import Tap
 
 #: Seconds for the TCP connection and the handshake.
@@ -70,13 +71,23 @@ class LibraryCarrier:
         moment = self._now()
         stream = connect(address or self._address, time.monotonic() + CONNECT_TIME, None)
         self._observe(SocketEvent(name, 0, "socket.open", {}, sent=True, time=moment))
-        tap = Tap(name, stream, self._tell, self._wake, self._now, self._patience)
+        tap = Tap(name, stream, self._listener(name), self._tell, self._wake, self._now, self._patience)
         place = replace(self._address, host="127.0.0.1", port=tap.port, tls=False)
-        client = type(self).makes_client(place, partial(self._show, name))
+        client = self._client(name, place)
         self._connections[name] = Connection(tap, client, self.shown_each)
-        self._await(client.open(), CONNECT_TIME)
+        self._await_opening(tap, client.open())
         tap.look()
         self._hand_out()
+
+    def _listener(self, name: str) -> socket.socket:
+        """Where the client of the connection connects."""
+        return socket.create_server(("127.0.0.1", 0))
+
+    def _client(self, name: str, place: Address) -> LibraryClient:
+        return type(self).makes_client(place, partial(self._show, name))
+
+    def _await_opening(self, tap: Tap, opened: Future[None]) -> None:
+        self._await(opened, CONNECT_TIME)
 
     def end_output(self, name: str) -> None:
         """The library ends its side by itself."""
@@ -116,6 +127,10 @@ class LibraryCarrier:
 
     def _end(self, connection: Connection, reset: bool = False) -> None:
         connection.tap.stop(reset)
+        self._let_go(connection)
+
+    def _let_go(self, connection: Connection) -> None:
+        """Its tap is no more."""
         connection.client.close()
 
     def _drop(self, name: str) -> None:

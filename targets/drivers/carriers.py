@@ -19,4 +19,8 @@ def carrier_of(driver: str) -> Driver:
         from amqpspec.targets.drivers.aio_pika_client import AioPikaCarrier
 
         return AioPikaCarrier
+    if driver == "aio-pika-robust":
+        from amqpspec.targets.drivers.aio_pika_robust import AioPikaRobustCarrier
+
+        return AioPikaRobustCarrier
     raise ValueError(f"there is no driver {driver}")

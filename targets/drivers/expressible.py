@@ -64,11 +64,14 @@ _NOWAIT = _methods(
 #: Where the words of a close are the application's.
 _CLOSING = _methods(channel__close="reply_code reply_text", connection__close="reply_code reply_text")
 
+_AIO_PIKA = _also(_also(_COMMON, _NOWAIT), _methods(basic__publish="immediate", basic__recover_async="requeue"))
+
 #: By the name of the driver.
 EXPRESSIBLE: Mapping[str, Table_of_methods] = {
     "pika": _also(_COMMON, _CLOSING),
     "pika-select": _also(_also(_COMMON, _CLOSING), _NOWAIT),
-    "aio-pika": _also(_also(_COMMON, _NOWAIT), _methods(basic__publish="immediate", basic__recover_async="requeue")),
+    "aio-pika": _AIO_PIKA,
+    "aio-pika-robust": _AIO_PIKA,
 }
 
 #: What a command means that does not say it, where libraries would take something else.

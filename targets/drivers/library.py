@@ -12,7 +12,9 @@ from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.address import Address
 
 #: By the name of the driver: the distribution that it needs.
-DISTRIBUTIONS = {"pika": "pika", "pika-select": "pika", "aio-pika": "aio-pika"}
+DISTRIBUTIONS = {"pika": "pika", "pika-select": "pika", "aio-pika": "aio-pika", "aio-pika-robust": "aio-pika"}
+#: Those that make anew by themselves what they have made, after a connection or a channel was lost.
+_ROBUST = frozenset({"aio-pika-robust"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,11 @@ class Library:
 
     def __str__(self) -> str:
         return f"{self.driver} {self.version}"
+
+
+def is_robust(library: str) -> bool:
+    """Is it one that makes anew what was lost? `library`: as a trace names it."""
+    return library.partition(" ")[0] in _ROBUST
 
 
 def library_named(driver: str) -> Library | None:

@@ -22,15 +22,17 @@ _READ_SIZE = 65_536
 
 
 class Tap:
-    """One connection, from a library to the broker. `told` is called from a thread of the tap's, with the time by
-    `clock`: just before a frame was passed on to the broker, or just after it came from there; `wrote`, when the
-    broker has it.
+    """One connection, from a library, which connects to `listener`, to the broker.
+
+    `told` is called from a thread of the tap's, with the time by `clock`: just before a frame was passed on to the
+    broker, or just after it came from there; `wrote`, when the broker has it.
     """
 
     def __init__(
         self,
         name: str,
         broker: Stream,
+        listener: socket.socket,
         told: Callable[[TraceEvent], None],
         wrote: Callable[[], None],
         clock: Callable[[], float],
@@ -43,7 +45,9 @@ class Tap:
         self.is_writing = False
         #: the begin of what is not complete: a broker may answer a publish whose content it does not have yet
         self._held = bytearray()
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = listener
+        #: where the library connects
+        self.port = int(listener.getsockname()[1])
         self._listener.settimeout(patience)
         self._sent, self._received = ServerDecoder(name), Decoder(name)
         self._wake, self._woken = socket.socketpair()
@@ -56,11 +60,6 @@ class Tap:
         self._is_stopped = False
         self._thread = threading.Thread(target=self._run, name=f"tap {name}", daemon=True)
         self._thread.start()
-
-    @property
-    def port(self) -> int:
-        """Where the library connects."""
-        return int(self._listener.getsockname()[1])
 
     @property
     def local_port(self) -> int:

@@ -9,7 +9,7 @@ import pytest
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.model.protocol.methods import Method
 from benchmarks import __main__ as command_line
-from benchmarks import detection, live, offline, whole
+from benchmarks import detection, importing, live, offline, whole
 from benchmarks.full_load import full_load
 from benchmarks.recordings import KINDS
 from benchmarks.tables import ResultTable
@@ -35,6 +35,14 @@ def test_whole() -> None:
     assert column(table, "target") == ["embedded"]
     for name in ("sequences", "commands", "frames", "round trips", "judged offline, frames/s"):
         assert int(column(table, name)[0].replace(",", "")) > 0
+
+
+def test_importing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "_TIMES", 1)
+    table = importing.run(repetitions=1)
+    assert column(table, "program") == list(importing.PROGRAMS)
+    nothing, *others = (int(text.replace(",", "")) for text in column(table, "beside nothing, ms"))
+    assert nothing == 0 and min(others) > 0
 
 
 @pytest.mark.together("spark")

@@ -15,12 +15,14 @@ from amqpspec.conformance.verdicts.judge import judge_all
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, TargetDescription
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.drivers.aio_pika_client import AioPikaCarrier
+from amqpspec.targets.drivers.aio_pika_robust import AioPikaRobustCarrier
 from amqpspec.targets.drivers.library import Library
 from amqpspec.targets.drivers.pika_blocking import PikaCarrier
 from amqpspec.targets.drivers.pika_select import PikaSelectCarrier
+from amqpspec.targets.drivers.robust_carrier import RobustCarrier
 
-PIKA = Library("pika", "1")
-CARRIERS = (PikaCarrier, PikaSelectCarrier, AioPikaCarrier)
+PIKA, ROBUST = Library("pika", "1"), Library("aio-pika-robust", "1")
+CARRIERS = (PikaCarrier, PikaSelectCarrier, AioPikaCarrier, AioPikaRobustCarrier)
 CONSUMING = ("a.1 queue.declare q", "a.1 basic.consume q tag=t", "b.1 basic.publish q body=m1", "a.1 basic.ack 1")
 RETURNING = ("a.1 confirm.select", "a.1 basic.publish nowhere body=m1 mandatory")
 
@@ -30,10 +32,15 @@ REFUSED = (
 )  # fmt: skip
 
 
+def library_of(carrier: Any) -> Library:
+    return ROBUST if issubclass(carrier, RobustCarrier) else PIKA
+
+
 def target_of(broker: EmbeddedBroker, driver: Any = PikaCarrier) -> TargetUnderTest:
     description = TargetDescription("ours", "amqpspec", "1", "rabbitmq-4.3")
+    library = library_of(driver)
     driver = partial(driver, shows_in=0.3)
-    return TargetUnderTest(broker.address, description, 2.0, broker.operator(), driver=driver, library=PIKA)
+    return TargetUnderTest(broker.address, description, 2.0, broker.operator(), driver=driver, library=library)
 
 
 def judged(

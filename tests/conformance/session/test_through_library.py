@@ -24,7 +24,7 @@ from amqpspec.targets.drivers.application import WAITS
 from amqpspec.targets.drivers.expressible import EXPRESSIBLE
 from amqpspec.targets.drivers.pika_select import PikaSelectCarrier
 from tests.conformance.session.drivers_page import table as table_of_page
-from tests.conformance.session.libraries import CARRIERS, CONSUMING, PIKA, RETURNING, judged, target_of
+from tests.conformance.session.libraries import CARRIERS, CONSUMING, RETURNING, judged, library_of, target_of
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_a_search_leaves_out_what_cannot_be_said(broker: EmbeddedBroker, tmp_pat
 @pytest.mark.parametrize("carrier", CARRIERS)
 def test_a_real_broker_is_asked_through_a_library(rabbitmq_4_3: DockerBroker, tmp_path: Path, carrier: Any) -> None:
     description = TargetDescription("4.3", "RabbitMQ", "4.3.6", "rabbitmq-4.3")
-    target = TargetUnderTest(rabbitmq_4_3.address, description, driver=carrier, library=PIKA)
+    target = TargetUnderTest(rabbitmq_4_3.address, description, driver=carrier, library=library_of(carrier))
     commands = (*CONSUMING, "b.1 basic.publish q", "a.1 basic.cancel t")
     sequence = CommandSequence("one", tuple(map(parse_command, commands)))
     with TraceWriter(tmp_path / "trace.jsonl") as trace:
