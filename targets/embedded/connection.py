@@ -118,6 +118,10 @@ class ClientConnection:
 
     # ---------------------------------------------------------------------------------------- octets in
 
+    def half_contents(self) -> Sequence[TraceEvent]:
+        """What has come of contents that will never be whole."""
+        return self._decoder.give_up()
+
     def read(self) -> None:
         """Take what has arrived into the inbox."""
         try:
