@@ -12,6 +12,7 @@ import socket
 import ssl
 import struct
 from collections import deque
+from collections.abc import Sequence
 from enum import Enum
 
 from amqpspec.model.protocol.methods import TraceEvent
