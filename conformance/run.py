@@ -12,7 +12,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 from amqpspec.conformance.failures.shrinking_time import MOST_SHRINKING_TIME, WHOLE_RUN
-from amqpspec.conformance.interruption import raise_if_interrupted
+from amqpspec.conformance.interruption import raise_if_interrupted, undisturbed
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.language.faults import breaks_broker, is_left_broken
@@ -335,7 +335,8 @@ class Runner:
                 return sharing.carry_out(self._sequence(scenario))
 
         with ThreadPoolExecutor(len(group), thread_name_prefix="broken") as pool:
-            begun = [pool.submit(carry_out, scenario) for scenario in group]
+            with undisturbed():  # they wait for each other, so all of them have to begin
+                begun = [pool.submit(carry_out, scenario) for scenario in group]
             # while one of them goes on, the broker may be down
             wait(begun)
         lost = next((each.exception() for each in begun if each.exception() is not None), None)

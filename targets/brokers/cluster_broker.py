@@ -141,4 +141,5 @@ class ClusterBroker:
             with contextlib.suppress(*ENGINE_ERRORS):
                 network.remove()
         if client is not None:
+            docker_engine.remove_named(client, self.name)  # interrupted before it was known
             client.close()

@@ -175,7 +175,7 @@ class DockerBroker:
         container = self._running()
         with self._engine("restart"):
             container.start()
-        self._address = self._await_ready(container)
+            self._address = self._await_ready(container)
 
     @contextlib.contextmanager
     def _engine(self, what: str) -> Iterator[None]:
@@ -212,6 +212,7 @@ class DockerBroker:
             if container is not None:
                 container.remove(force=True, v=True)
         if client is not None:
+            docker_engine.remove_named(client, self.container_name)  # interrupted before it was known
             client.close()
 
     def _ready_shell(self) -> ErlangShell:

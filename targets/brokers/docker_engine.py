@@ -128,6 +128,14 @@ def remove_orphans(client: docker.DockerClient) -> None:
                     _remove_orphan(each)
 
 
+def remove_named(client: docker.DockerClient, name: str) -> None:
+    """Take away the containers whose names have that in it, and then the networks."""
+    for things in (partial(client.containers.list, all=True), client.networks.list):
+        with contextlib.suppress(*ENGINE_ERRORS):
+            for each in things(filters={"name": name}):
+                _remove_orphan(each)
+
+
 def _labels_of(thing: Container | Network) -> dict[str, str]:
     found = thing.labels if isinstance(thing, Container) else thing.attrs.get("Labels")
     return found or {}

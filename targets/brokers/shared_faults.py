@@ -11,6 +11,7 @@ from amqpspec.model.protocol.methods import Fault
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.faults import FaultInjector
 from amqpspec.targets.errors import OperatorError, TargetError
+from amqpspec.targets.suite_error import line_of
 
 #: Seconds for the others to come to the same place.
 PATIENCE = 300.0
@@ -44,8 +45,9 @@ class SharedFaults:
         self._is_stopped = is_stopped
         self._changed = threading.Condition()
         self._wishes: list[_Wish] = []
-        #: why nothing more is done
+        #: why nothing more is done, and since when (of `time.monotonic`)
         self._problem: TargetError | None = None
+        self._since = float("inf")
 
     def member(self) -> MemberFaults:
         return MemberFaults(self)
@@ -63,7 +65,10 @@ class SharedFaults:
             while not wish.is_done:
                 self._changed.wait(_BETWEEN_LOOKS)
                 if self._problem is None and (self._is_stopped() or time.monotonic() > until):
-                    self._problem = OperatorError("not all of the sequences that share a fault have asked for it")
+                    self._end(OperatorError("not all of the sequences that share a fault have asked for it"))
+                    self._go_on()
+                if time.monotonic() > self._since + PATIENCE:  # who has not come by now never will
+                    self._left = 0
                     self._go_on()
                 if fault is not _UNDO and self._problem is not None and not wish.is_done:
                     self._grant([wish])
@@ -88,8 +93,15 @@ class SharedFaults:
             elif self._problem is None:
                 self.injector.inject(next_one.fault)
         except TargetError as error:
-            self._problem = error
-        self._grant([each for each in self._wishes if each.is_like(next_one)])
+            self._end(error)
+        except BaseException as error:
+            self._end(OperatorError(f"the fault was not done: {line_of(error)}"))
+            raise  # by who has done it; the others wait for nothing
+        finally:
+            self._grant([each for each in self._wishes if each.is_like(next_one)])
+
+    def _end(self, problem: TargetError) -> None:
+        self._problem, self._since = problem, min(self._since, time.monotonic())
 
     def _grant(self, wishes: Sequence[_Wish]) -> None:
         for each in wishes:

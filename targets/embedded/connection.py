@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import selectors
 from collections import deque
+from collections.abc import Sequence
 from enum import Enum
 
 from amqpspec.model.protocol.methods import TraceEvent
@@ -111,6 +112,10 @@ class ClientConnection:
         self.stream.end_by_reset()
 
     # ---------------------------------------------------------------------------------------- octets in
+
+    def half_contents(self) -> Sequence[TraceEvent]:
+        """What has come of contents that will never be whole."""
+        return self._decoder.give_up()
 
     def read(self) -> None:
         """Take what has arrived into the inbox."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import socket
 from collections.abc import Iterator
+from contextlib import ExitStack, closing, nullcontext
 from pathlib import Path
 from typing import Self
 
@@ -13,7 +15,8 @@ from amqpspec.command_line import main, replay
 from amqpspec.conformance.losses import THE_END
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import TargetDescription
-from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.model.protocol.methods import Fault, TraceEvent
+from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.docker_broker import DockerBroker
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.client.wire import WireClient
@@ -102,3 +105,57 @@ def test_broker_j_ends_its_process(broker_j: DockerBroker, tmp_path: Path, capsy
     assert main(["replay", str(tmp_path / "f.amqp"), "docker:amqpspec/broker-j:9.2"]) == 3
     said = capsys.readouterr().out
     assert said.count("SERVER-001: ") == 1 and "CHAN-01" not in said
+
+
+class _Moving:
+    """A broker that is elsewhere each time that it was started again, as Docker publishes another port."""
+
+    offered = ("broker.stop", "broker.kill", "broker.restart")
+    nodes = (1,)
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._running = stack.enter_context(ExitStack())
+        self._broker = self._running.enter_context(EmbeddedBroker())
+        self.places = [self._broker.address]
+        #: what has the old ports, and answers nobody
+        self.left: list[socket.socket] = []
+
+    def inject(self, fault: Fault) -> None:
+        if fault.name != "broker.restart":
+            self._running.close()
+            return
+        place = socket.create_server((self.places[-1].host, self.places[-1].port))
+        self.left.append(self._stack.enter_context(closing(place)))
+        self._broker = self._running.enter_context(EmbeddedBroker())
+        self.places.append(self._broker.address)
+
+    def address_of(self, node: int) -> Address:
+        return self.places[-1]
+
+    def undo(self) -> None: ...
+
+
+@pytest.mark.parametrize("more", ["", "broker network.slow connection=b milliseconds=1\n"])
+@pytest.mark.parametrize("fault", ["broker.stop", "broker.kill"])
+def test_a_broker_that_is_elsewhere_after_its_restart_is_not_lost(
+    fault: str, more: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = f"a.1 queue.declare q\nbroker {fault}\nbroker broker.restart\nb.1 queue.declare q\n{more}"
+    (tmp_path / "f.amqp").write_text(lines)
+    with ExitStack() as stack:
+        moving = _Moving(stack)
+        description = TargetDescription("docker:x", "RabbitMQ", "4.3.6", "rabbitmq-4.3")
+        target = TargetUnderTest(moving.places[0], description, deadline=5.0, faults=moving)
+
+        class Started(nullcontext[object]):
+            def __init__(self, options: argparse.Namespace, *, keeps_data: bool = False) -> None:
+                super().__init__(self)
+                self.target = target
+
+        monkeypatch.setattr(replay, "StartedTarget", Started)
+        assert main(["replay", str(tmp_path / "f.amqp"), "embedded"]) == 0, capsys.readouterr()
+        (left,) = moving.left
+        left.setblocking(False)
+        with pytest.raises(BlockingIOError):  # nobody asks there
+            left.accept()

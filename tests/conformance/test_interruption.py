@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -104,6 +109,53 @@ def test_what_comes_in_a_short_block_is_raised_at_its_end() -> None:
         over.set()
         other.join()
     assert done
+
+
+@pytest.mark.timeout(30)
+@KINDS
+def test_a_lock_of_the_library_is_let_go_whatever_comes_when_it_is_taken(
+    number: signal.Signals, raised: type[KeyboardInterrupt]
+) -> None:
+    """Python looks for signals behind the call that takes it, in a function of the library."""
+    done: list[str] = []
+    kill = partial(os.kill, os.getpid(), number)
+    lock = SimpleNamespace(acquire=None, release=None, __enter__=kill, __exit__=lambda *error: done.append("let go"))
+    before = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(raised), ended_by_signals(), threading.Condition(lock):  # type: ignore[arg-type]
+        done.append("taken")
+        threading.Event().wait(20)
+    assert done == ["taken", "let go"]
+    assert signal.getsignal(signal.SIGALRM) is before
+
+
+@pytest.mark.timeout(30)
+def test_who_waits_in_the_library_is_interrupted_at_once() -> None:
+    waits = (
+        threading.Event().wait, queue.Queue[int]().get, Future[int]().result,
+        partial(subprocess.run, ["sleep", "20"]), partial(subprocess.run, ["sleep", "20"], capture_output=True),
+        partial(subprocess.run, ["sleep", "20"], stdout=subprocess.PIPE),
+    )  # fmt: skip
+    for wait in waits:
+        with pytest.raises(Terminated), ended_by_signals():
+            begins = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGTERM))
+            begins.start()
+            wait()
+        begins.join()
+
+
+def test_a_timer_of_somebody_else_goes_on() -> None:
+    rung = threading.Event()
+    handler = signal.signal(signal.SIGALRM, lambda number, frame: rung.set())
+    timer = signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        lock = SimpleNamespace(acquire=None, release=None, __enter__=partial(signal.raise_signal, signal.SIGTERM))
+        lock.__exit__ = lambda *error: None
+        with pytest.raises(Terminated), ended_by_signals(), threading.Condition(lock):  # type: ignore[arg-type]
+            threading.Event().wait(20)
+        assert rung.wait(20)
+    finally:
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, *timer)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -10,6 +10,7 @@ import pytest
 
 from amqpspec.model.protocol.methods import OPERATOR, Fault
 from amqpspec.targets.address import Address
+from amqpspec.targets.brokers import shared_faults
 from amqpspec.targets.brokers.shared_faults import MemberFaults, SharedFaults
 from amqpspec.targets.errors import OperatorError, TargetError
 
@@ -107,3 +108,31 @@ def test_nobody_waits_in_a_run_that_is_ended() -> None:
     with shared.member() as faults, pytest.raises(OperatorError, match="not all"):
         faults.inject(STOP)
     assert injector.done == []
+
+
+@pytest.mark.timeout(30)
+def test_nobody_waits_for_ever_for_those_that_never_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_faults, "PATIENCE", 0.01)
+    injector = _Injector()
+    shared = SharedFaults(injector, 2, lambda: True)
+    assert _member(shared, [STOP], lambda said: None).startswith("not all")
+    assert injector.done == ["undo"]
+
+
+class _Erring(_Injector):
+    def undo(self) -> None:
+        super().undo()
+        raise RuntimeError("the engine")
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_what_nobody_expected_is_raised_by_who_did_it_and_keeps_nobody_waiting(is_stopped: bool) -> None:
+    injector = _Erring()
+    shared = SharedFaults(injector, 3, lambda: is_stopped)
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(_member, shared, [] if is_stopped else [STOP], lambda said: None) for _ in range(3)]
+        errors = [each.exception() for each in asked]
+    assert [str(each) for each in errors if each is not None] == ["the engine"]
+    assert any("not done: " in each.result() for each in asked if each.exception() is None)
+    assert injector.done[-1] == "undo" and injector.done.count("undo") == 1
