@@ -11,8 +11,8 @@ _DELIVERY_LIMIT = 20
 
 
 class Topology:
-    """Nothing is ever taken away while messages are published. `types`: type by queue. `homes`: the node of a cluster that
-    has a classic queue: that of the client who declared it.
+    """Nothing is ever taken away while messages are published. `types`: type by queue. `homes`: the node of a
+    cluster that has a classic queue: that of the client who declared it.
     """
 
     delivery_limit = _DELIVERY_LIMIT
