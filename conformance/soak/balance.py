@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.conformance.soak.books import Books
-from amqpspec.conformance.soak.columns import Copies, Fate, Outcome
+from amqpspec.conformance.soak.columns import Copies, Outcome
 from amqpspec.conformance.soak.findings import What
 from amqpspec.conformance.soak.message import Identity
 
@@ -32,11 +32,12 @@ def _balance(books: Books, copies: Copies) -> None:
             continue
         told = published.told[number]
         # a stream was read from its beginning then, whoever had read it before
-        if copies.read[number] >= until if is_stream else copies.fate[number] == Fate.SETTLED:
+        # what was settled may be read once more, late, by whom it was taken from, and be given back
+        if copies.read[number] >= until if is_stream else copies.settled[number]:
             continue
         if told > until or (copies.time[number] > until and not is_stream):
             continue  # it may have come, or have come back, since
-        died = windows.came_back_after(published.sent[number])
+        died = windows.came_back_after(published.sent[number], books.topology.homes.get(queue, 0))
         why = ""
         if published.is_transient and books.is_classic(queue) and died:
             why = "transient, and its broker went down"

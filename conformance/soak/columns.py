@@ -79,8 +79,9 @@ class Copies:
         #: deliveries without the flag, and all, up to 255
         self.fresh = bytearray()
         self.deliveries = bytearray()
-        #: times that it came back, up to 255
+        #: times that it came back, and was settled, up to 255
         self.returns = bytearray()
+        self.settled = bytearray()
         #: the last thing that happened to it
         self.time = array("d")
         self.line = array("q")
@@ -94,7 +95,7 @@ class Copies:
         """Make room for that message."""
         missing = number + 1 - len(self.fate)
         if missing > 0:
-            for column in (self.fate, self.fresh, self.deliveries, self.returns):
+            for column in (self.fate, self.fresh, self.deliveries, self.returns, self.settled):
                 column.extend(bytes(missing))
             self.time.extend([-1.0] * missing)
             self.line.extend([0] * missing)

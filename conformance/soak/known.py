@@ -65,6 +65,14 @@ KNOWN: tuple[Known, ...] = (
         only_in_clusters=True,
     ),
     Known(
+        "docs/cluster.md: what clients of other nodes hold when the node of a classic queue is stopped loses its flag",
+        (What.UNFLAGGED,),
+        (_V43,),
+        _CLASSIC,
+        _is_after_a_stop,
+        only_in_clusters=True,
+    ),
+    Known(
         "DURABLE-004 A restart drops what is beyond the limit of a queue that rejects publishes",
         (What.LOST_IN_RESTART,),
         (_V3, _V40, _V43),

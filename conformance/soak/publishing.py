@@ -9,6 +9,7 @@ from amqpspec.conformance.soak.findings import What
 from amqpspec.conformance.soak.message import Identity, identity_of
 from amqpspec.conformance.soak.plan import TRANSIENT
 from amqpspec.conformance.traces.trace_row import TraceRow
+from amqpspec.model.broker.nodes import node_of
 
 
 class Publishing:
@@ -20,7 +21,7 @@ class Publishing:
     # ------------------------------------------------------------------------------------------ what clients send
 
     def declare(self, row: TraceRow, channel: ChannelAccount) -> None:
-        self._books.topology.take(row["method"], row["arguments"])
+        self._books.topology.take(row["method"], row["arguments"], node_of(row["connection"]))
 
     def select(self, row: TraceRow, channel: ChannelAccount) -> None:
         channel.confirms = True

@@ -54,7 +54,9 @@ class QueueDeliveries:
         if published.outcome[number] == Outcome.REFUSED:
             near = books.windows.touch(published.sent[number], published.told[number])
             books.add(What.REFUSED, queue, identity, {"delivered": books.line}, allowed="near a fault" if near else "")
-        if books.is_classic(queue) and published.is_transient and books.windows.went_down_after(published.sent[number]):
+        home = books.topology.homes.get(queue, 0)
+        is_forgotten = published.is_transient and books.is_classic(queue)
+        if is_forgotten and books.windows.went_down_after(published.sent[number], home):
             books.add(What.OUTLIVED, queue, identity, {"delivered": books.line})
         if not channel.is_closing:
             self._counted(row, copies, identity)

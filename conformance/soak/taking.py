@@ -45,6 +45,7 @@ class Taking:
                 self._back(copies, number, channel)
                 continue
             copies.happened(number, Fate.SETTLED, books.time, books.line, channel.number)
+            copies.count(copies.settled, number)
             books.counts(copies.queue).settled += 1
             books.tally.second(books.time, "settled")
 

@@ -54,8 +54,8 @@ class Windows:
 
     def __init__(self) -> None:
         self.all: list[Window] = []
-        #: when the whole broker was there again after it had been down, and when it had gone down
-        self.lives: list[tuple[float, float]] = []
+        #: when the whole broker, or a node of it, had gone down, and when it was there again
+        self.lives: list[tuple[float, float, int | None]] = []
 
     def take(self, name: str, arguments: dict[str, Any], time: float, line: int) -> None:
         """A fault of that name came."""
@@ -70,8 +70,8 @@ class Windows:
             is_same = window.node == node and window.connection == connection
             if window.end == inf and window.kind in _ENDS.get(name, ()) and is_same:
                 window.end = time
-                if name == "broker.restart" and node is None:
-                    self.lives.append((window.begin, time))
+                if name == "broker.restart":
+                    self.lives.append((window.begin, time, node))
 
     def touch(self, begin: float, end: float) -> bool:
         """Was something wrong between these times, or shortly before or after?"""
@@ -106,10 +106,10 @@ class Windows:
         """Did something befall single nodes of a cluster?"""
         return any(window.node is not None for window in self.all)
 
-    def went_down_after(self, time: float) -> bool:
-        """Did the whole broker go down after that time, and come back?"""
-        return bool(self.lives) and self.lives[-1][0] >= time
+    def went_down_after(self, time: float, node: int) -> bool:
+        """Did that node go down after that time, and come back? On 0 only the whole broker does."""
+        return any(begin >= time and its in (None, node) for begin, _, its in self.lives)
 
-    def came_back_after(self, time: float) -> bool:
-        """Was the whole broker started again after that time? It may have been going down already."""
-        return bool(self.lives) and self.lives[-1][1] >= time
+    def came_back_after(self, time: float, node: int = 0) -> bool:
+        """Was that node started again after that time? It may have been going down already."""
+        return any(end >= time and its in (None, node) for _, end, its in self.lives)

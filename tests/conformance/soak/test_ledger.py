@@ -102,6 +102,34 @@ def test_a_transient_one_that_is_there_after_a_restart_has_outlived_it() -> None
     assert account.wrong() == [What.OUTLIVED]
 
 
+@pytest.mark.parametrize(("node", "wrong"), [(2, []), (3, [What.LOST])])
+def test_in_a_cluster_it_may_be_gone_once_the_node_of_its_queue_went_down(node: int, wrong: list[What]) -> None:
+    account = Account()
+    account.sent("setup@2", "queue.declare", queue="there")
+    account.sent("setup@2", "queue.bind", queue="there", exchange="x", routing_key="there")
+    account.publisher("p")
+    account.publish("p", 0, queue="there", mode=1)
+    account.confirm("p", 1)
+    account.fault("broker.kill", node=node)
+    account.fault("broker.restart", node=node)
+    account.empty("there")
+    assert account.wrong() == wrong
+
+
+def test_what_was_settled_is_not_lost_if_it_is_read_late_and_given_back(account: Account) -> None:
+    """The node of `c` was cut off: `c` reads what another client has had since."""
+    account.fault("network.cut", node=1)
+    account.consumer("c2@2")
+    account.deliver("c2@2", 1, "p", 0, redelivered=True)
+    account.ack("c2@2", 1)
+    account.fault("network.heal", node=1)
+    account.deliver("c", 1, "p", 0)
+    account.back("c", 1)
+    account.empty()
+    account.ledger.end()
+    assert "p-0" not in {finding.message for finding in account.told() if not finding.allowed}
+
+
 def test_in_a_quorum_queue_every_message_is_persistent() -> None:
     account = Account()
     account.publisher("p")
