@@ -91,17 +91,18 @@ class _CountsExpired(ServedBroker):
     def note_gone(self, queue: Queue, message: Message, reason: str) -> None:
         super().note_gone(queue, message, reason)
         if reason.startswith("TTL"):
-            self.memory[queue.name] = self.memory.get(queue.name, 0) + 1
+            key = ("expired", queue.name)
+            self.memory[key] = self.memory.get(key, 0) + 1
 
 
 def _forget_expired(broker: ServedBroker, event: TraceEvent, proceed: Proceed) -> None:
     proceed(event)
     if event.name != "queue.declare":
-        broker.memory.pop(event.arguments.get("queue", ""), None)
+        broker.memory.pop(("expired", event.arguments.get("queue", "")), None)
 
 
 def _count_expired(broker: ServedBroker, method: Method) -> Iterable[Method]:
-    more = broker.memory.get(method.arguments["queue"], 0)
+    more = broker.memory.get(("expired", method.arguments["queue"]), 0)
     return [altered(method, message_count=method.arguments["message_count"] + more) if more else method]
 
 
@@ -152,12 +153,12 @@ def _reply_under_other_name(broker: ServedBroker, event: Method, proceed: Procee
 def _tell_other_address(broker: ServedBroker, method: Method) -> Iterable[Method]:
     """Another one in each request, and the same where the reply comes."""
     key = str(method.arguments.get("routing_key", ""))
-    method = altered(method, routing_key=broker.memory.get(key, key))
+    method = altered(method, routing_key=broker.memory.get(("address", key), key))
     address = str(method.content.properties.get("reply_to", "")) if method.content is not None else ""
     if method.content is None or not address.startswith(ADDRESS):
         return [method]
     number = broker.memory["requests"] = broker.memory.get("requests", 0) + 1
-    told = broker.memory[address] = f"{_OTHER_ADDRESS}{number}/{address.removeprefix(ADDRESS)}"
+    told = broker.memory[("address", address)] = f"{_OTHER_ADDRESS}{number}/{address.removeprefix(ADDRESS)}"
     properties = {**method.content.properties, "reply_to": told}
     return [replace(method, content=Content(properties, method.content.body))]
 

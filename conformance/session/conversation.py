@@ -88,6 +88,8 @@ class Conversation:
         self._dialect = dialect_named(target.description.dialect)
         #: the latest address of direct replies that a message has carried
         self.reply_address = ""
+        #: all that no queue is to be asked for by: that addresses can be declared is RabbitMQ's way (REPLY-002)
+        self.not_declarable: set[str] = set()
         #: what the operator did (`conformance.session.operating`)
         self.operated: list[OperatorAction] = []
         #: the nodes of the broker, to which faults are done (`conformance.session.faults`)
@@ -266,6 +268,8 @@ class Conversation:
         told = event.content.properties.get("reply_to", "") if event.content is not None else ""
         if looks_like_address(self._dialect, told):
             self.reply_address = told
+            if not self._dialect.extensions:
+                self.not_declarable.add(told)
         self.declared.received(event)
         if event.name.endswith("-ok"):
             self.answered.add(event.name.removesuffix("-ok"))
