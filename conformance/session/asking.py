@@ -56,6 +56,8 @@ def answering(conversation: Conversation) -> list[KnownConnection]:
 
 def askers(conversation: Conversation, queue: str, by_any: bool = False) -> list[str]:
     """The connections on which the queue can be asked for its numbers (`Questions.who_may_ask`)."""
+    if queue in conversation.not_declarable:
+        return []
     return [name for name in conversation.questions.who_may_ask(queue, by_any) if conversation.is_usable(name)]
 
 

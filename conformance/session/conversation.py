@@ -20,8 +20,9 @@ from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import Mark, TraceWriter
 from amqpspec.conformance.verdicts.events import EventObserved, Listener, tell
-from amqpspec.model.broker.reply_addresses import ADDRESS
+from amqpspec.model.broker.reply_addresses import looks_like_address
 from amqpspec.model.judging.questions import Questions
+from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.protocol.methods import NO_HEARTBEAT, ChannelKey, Method, OperatorAction, TraceEvent
 from amqpspec.targets.client.network import Network
 from amqpspec.targets.clock import FastForwardClock
@@ -84,8 +85,11 @@ class Conversation:
         self.questions = judge.questions
         #: what names on the broker begin with
         self.prefix = new_prefix()
+        self._dialect = dialect_named(target.description.dialect)
         #: the latest address of direct replies that a message has carried
         self.reply_address = ""
+        #: all that no queue is to be asked for by: that addresses can be declared is RabbitMQ's way (REPLY-002)
+        self.not_declarable: set[str] = set()
         #: what the operator did (`conformance.session.operating`)
         self.operated: list[OperatorAction] = []
         #: the nodes of the broker, to which faults are done (`conformance.session.faults`)
@@ -261,8 +265,11 @@ class Conversation:
         self._looked = self.now()
         if event is None:
             return None
-        if event.content is not None and event.content.properties.get("reply_to", "").startswith(ADDRESS):
-            self.reply_address = event.content.properties["reply_to"]
+        told = event.content.properties.get("reply_to", "") if event.content is not None else ""
+        if looks_like_address(self._dialect, told):
+            self.reply_address = told
+            if not self._dialect.extensions:
+                self.not_declarable.add(told)
         self.declared.received(event)
         if event.name.endswith("-ok"):
             self.answered.add(event.name.removesuffix("-ok"))

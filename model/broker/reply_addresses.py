@@ -11,11 +11,17 @@ from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.topology import rename_in_bindings
+from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.field_types import same_field
 
 #: What a client names as queue to consume replies from, and as reply-to of its requests.
 REPLY_TO = "amq.rabbitmq.reply-to"
 ADDRESS = REPLY_TO + "."
+
+
+def looks_like_address(dialect: Dialect, reply_to: str) -> bool:
+    """Is that the address of direct replies, where a request carries it? Others than RabbitMQ call it as they like."""
+    return reply_to.startswith(ADDRESS) or (not dialect.extensions and reply_to not in ("", REPLY_TO))
 
 
 def known(broker: Broker, properties: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -32,11 +38,13 @@ def agree(broker: Broker, expected: Mapping[str, Any], observed: Mapping[str, An
         return True
     if not broker.reply_addresses:
         return same_field(observed, expected)  # a nan equals nothing, itself neither
-    made_up, told = expected.get("reply_to", ""), observed.get("reply_to")
+    address, told = expected.get("reply_to", ""), observed.get("reply_to")
+    # one that was seen already is named as it was told
+    made_up = next((each for each, seen in broker.reply_addresses.items() if address in (each, seen)), "")
     expected = known(broker, expected)
     if observed == expected:
         return True
-    if made_up not in broker.reply_addresses or not isinstance(told, str) or not _is_address(broker, made_up, told):
+    if not made_up or not isinstance(told, str) or not _is_address(broker, made_up, told):
         return False
     if {**expected, "reply_to": told} != observed:
         return False
