@@ -30,8 +30,8 @@ ORDERS = {
     "targets": ("", "codec", "client", "drivers", "embedded", "faults", "brokers"),
     "model.rules": ("common", *CHAPTERS, "extensions", "operator", ""),
     "conformance": (
-        "traces", "recording", "language", "verdicts", "session", "scenarios", "search", "failures", "profile", "soak",
-        "explore", "",
+        "deviations", "traces", "recording", "language", "verdicts", "coverage", "session", "scenarios", "search",
+        "failures", "profile", "soak", "explore", "",
     ),
 }
 

@@ -29,6 +29,7 @@ from amqpspec.conformance.search.limits import LimitActions
 from amqpspec.conformance.search.protocol import PROTOCOL, ProtocolActions
 from amqpspec.conformance.search.publishing import PUBLISHING
 from amqpspec.conformance.search.restarts import RESTARTS, RestartActions
+from amqpspec.conformance.search.seldom import SeldomActions
 from amqpspec.conformance.search.timeouts import TIMED_KINDS, TIMEOUTS, TimeoutActions
 from amqpspec.conformance.search.topology import TOPOLOGY, TopologyActions
 from amqpspec.conformance.search.traffic import TRAFFIC
@@ -124,6 +125,7 @@ def _draw_from(data: st.DataObject) -> Draw:
 
 class CommandSearch(
     CrossingActions,
+    SeldomActions,
     LimitActions,
     ConsumerMistakes,
     ExpiryActions,
@@ -201,6 +203,7 @@ class CommandSearch(
                 return
             if self.keeps_out_of_windows and self.plan.arms(command, followed(self.dialect.name).windows):
                 return
+            self.note_met(command)
             self.commands.append(command)  # first: it is to be seen what the plan came to an error by
             self.plan.carry_out(command)
 

@@ -10,6 +10,7 @@ difference to another.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,7 +62,7 @@ def make_round(
     """
     made: list[Made] = []
     members: dict[str, Any] = {"dialect": dialect, "chosen_themes": tuple(themes), "absent": absent, "made": made}
-    members |= {"limits": limits, "refused": refused, "avoided": avoided}
+    members |= {"limits": limits, "refused": refused, "avoided": avoided, "met": Counter()}
     search: Any = type("Search", (machine,), members)
     seed(first_seed * MOST_ROUNDS + number)(search)
     run_state_machine_as_test(

@@ -79,9 +79,10 @@ class Plan:
             return
         if self._opens_channel(command):
             self._process(Method(command.connection, command.channel, "channel.open", {}, sent=True))
-        self._process(self._event(command))
+        self._process(self.event(command))
 
-    def _event(self, command: Command) -> TraceEvent:
+    def event(self, command: Command) -> TraceEvent:
+        """What is sent for it."""
         event = event_of(
             command.connection,
             command.channel,
@@ -112,7 +113,7 @@ class Plan:
             self._connection(command.connection)
             broker = copy_broker(broker)
             process(broker, Method(command.connection, command.channel, "channel.open", {}, sent=True))
-        return any(window.arms(broker, self._event(command)) is not None for window in own)
+        return any(window.arms(broker, self.event(command)) is not None for window in own)
 
     def _opens_channel(self, command: Command) -> bool:
         """Does the command need a channel that is not there? It is opened first."""
