@@ -38,7 +38,7 @@ def _extent(what: str, extent: Extent) -> Iterator[str]:
 
 
 def _blocked(cause: Cause) -> str:
-    under = f"; {plural(len(cause.under), 'failure')} more come of it" if cause.under else ""
+    under = f"; {plural(len(cause.under), 'other failure')} of the same cause" if cause.under else ""
     blocked = plural(cause.blocked, "sequence")
     does = f"is refused ({cause.answer})" if cause.answer else "is never answered"
     return f"{cause.what} {does}, {_shown(cause.failure)}: {blocked} blocked by that{under}"
