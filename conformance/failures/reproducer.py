@@ -33,7 +33,7 @@ _WIDTH = 118
 #: Stands for the prefix of names, which a program makes when it starts.
 _PREFIX = "\0prefix\0"
 #: Stands for the latest address of direct replies, which a program learns while it runs.
-_ADDRESS = "\0address\0"
+_ADDRESS = "amq.\0address\0"
 #: Seconds of silence after which a program takes a frame to be missing.
 _PATIENCE = 5
 #: Where the broker's clock is waited for, what a program does besides must take little time.
