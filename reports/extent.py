@@ -12,6 +12,8 @@ from amqpspec.reports.text import plural
 
 #: So many reasons for an early end are named.
 MOST_REASONS = 3
+#: So many rules that the search left alone; the page and the data have them all.
+MOST_RULES = 6
 
 
 def extent_lines(result: RunResult) -> list[str]:
@@ -36,15 +38,17 @@ def _extent(what: str, extent: Extent) -> Iterator[str]:
 
 
 def _blocked(cause: Cause) -> str:
-    under = f"; under it: {', '.join(map(_shown, cause.under))}" if cause.under else ""
+    under = f"; {plural(len(cause.under), 'other failure')} of the same cause" if cause.under else ""
     blocked = plural(cause.blocked, "sequence")
     does = f"is refused ({cause.answer})" if cause.answer else "is never answered"
     return f"{cause.what} {does}, {_shown(cause.failure)}: {blocked} blocked by that{under}"
 
 
 def _left_alone(result: RunResult) -> str:
-    rules = ", ".join(sorted(rule for rule, _ in result.left_alone))
-    return f"The search left alone what comes under {rules}: the broker breaks that again and again"
+    rules = sorted(rule for rule, _ in result.left_alone)
+    more = len(rules) - MOST_RULES
+    named = f"{', '.join(rules[:MOST_RULES])} and {more} more" if more > 1 else ", ".join(rules)
+    return f"The search left alone what comes under {named}: the broker breaks that again and again"
 
 
 def _shown(identity: str) -> str:

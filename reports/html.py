@@ -25,7 +25,7 @@ from amqpspec.reports.as_known import (
     headline_as_known,
     new_as_known,
 )
-from amqpspec.reports.extent import extent_lines
+from amqpspec.reports.extent import MOST_RULES, extent_lines
 from amqpspec.reports.listing import AS_RABBITMQ_HEADING, AS_RABBITMQ_HINT, Heading, failing, heading_of
 from amqpspec.reports.one_cause import in_words, shown_together
 from amqpspec.reports.overview import (
@@ -139,6 +139,7 @@ def render_html(
         only_under={entry.id for entry in worst} - shown.keys(),
         title_of={entry.id: entry.title for entry in listed},
         most_open=MOST_OPEN,
+        most_rules=MOST_RULES,
         replays={found.failure.identity: replays.get(found.failure.identity, "") for found in result.failures},
         severities=severity_line(result),
         whole=whole_lines(result),

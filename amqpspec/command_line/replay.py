@@ -29,7 +29,7 @@ from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.traces.trace import TraceWriter
 from amqpspec.conformance.verdicts.events import CommandIssued, Event, EventObserved
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, SuiteError, is_harmless_only
-from amqpspec.conformance.verdicts.minor import what_it_is, why_minor
+from amqpspec.conformance.verdicts.minor import AS_RABBITMQ, RECOMMENDED, what_it_is, why_minor
 from amqpspec.model.defects.known_defects import is_as_known, strength_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
@@ -80,6 +80,7 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
                 lost = str(error)
                 judgement = error.judgement
             judgements.append(judgement)
+            shown.flush()
             _print(judgement, file.queue_type, console)
             if judgement.suite_error is not None:
                 to_send = [options.file, trace.path if options.out else kept(trace.path)]
@@ -158,18 +159,44 @@ class _Shown:
         #: frames, those of the suite's own among them
         self.sent = 0
         self._issued = ""
+        #: the last question and its answer, and how often the same came again since; what may be the next time of it
+        self._asked, self._answered, self._again, self._held = "", "", 0, False
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, CommandIssued):
+            self.flush()
             self._issued = event.text
             self._say(event.text, "bold")
         elif isinstance(event, EventObserved):
             self.sent += event.event.sent
             if event.event.name not in HANDSHAKE:
-                self._say(visible("    " + plain(str(event.event))), "" if event.event.sent else "cyan")
+                self._frame(visible("    " + plain(str(event.event))), event.event.sent)
+
+    def _frame(self, text: str, is_sent: bool) -> None:
+        """A question that is asked again and again until another answer comes is shown once."""
+        if is_sent and self._answered and text == self._asked and not self._held:
+            self._held = True
+            return
+        if not is_sent and self._held and text == self._answered:
+            self._held = False
+            self._again += 1
+            return
+        asked = self._asked
+        self.flush()
+        self._say(text, "" if is_sent else "cyan")
+        self._asked, self._answered = (text, "") if is_sent else (asked, text)
+
+    def flush(self) -> None:
+        """Say what was kept back."""
+        if self._again:
+            self._say(f"    … asked {plural(self._again, 'time')} more, with the same answer", "dim")
+        if self._held:
+            self._say(self._asked, "")
+        self._asked, self._answered, self._again, self._held = "", "", 0, False
 
     def note_unsent(self, command: Command, is_over: bool) -> None:
         """Nothing was sent for the command."""
+        self.flush()
         if is_over and self._issued != str(command):
             self._say(str(command), "bold")
         ended = "nothing more is judged in this sequence"
@@ -179,6 +206,16 @@ class _Shown:
     def _say(self, text: str, style: str) -> None:
         if self._console is not None:
             self._console.print(Text(text, style=style))
+
+
+def _without_harm(judgement: SequenceJudgement, what: str) -> str:
+    """What is said of a sequence that fails nothing. One in which all is done that must be done has passed."""
+    minor = {why_minor(failure, judgement.product, judgement.dialect) for failure in judgement.failures}
+    if minor == {RECOMMENDED}:
+        return f"{Verdict.PASS}, with {plural(len(judgement.failures), 'warning')}: only recommended"
+    if minor == {AS_RABBITMQ}:
+        return f"{what}, {AS_RABBITMQ}, which fails nothing"
+    return f"{what}, only arguable or minor"
 
 
 def _print(judgement: SequenceJudgement, queue_type: str | None, console: Console) -> None:
@@ -206,7 +243,7 @@ def _print(judgement: SequenceJudgement, queue_type: str | None, console: Consol
     ):
         what += ", as known"
     if is_harmless_only(judgement):
-        what += ", only arguable or minor"
+        what = _without_harm(judgement, what)
     if newer := newer_sentence(judgement.version):
         console.print(Text(newer, style="yellow"))
     console.print(Text(what + (f" ({queue_type})" if queue_type else ""), style="bold"))

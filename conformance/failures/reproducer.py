@@ -18,6 +18,7 @@ from typing import Any
 
 from amqpspec.conformance.failures import by_hand, pika_gaps, signs, step_by_step
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_arguments import LAST_HEADERS
 from amqpspec.conformance.language.faults import is_left_broken
 from amqpspec.conformance.language.names import on_the_broker, plain_failure
 from amqpspec.conformance.session.handshake_steps import STEPS
@@ -32,7 +33,7 @@ _WIDTH = 118
 #: Stands for the prefix of names, which a program makes when it starts.
 _PREFIX = "\0prefix\0"
 #: Stands for the latest address of direct replies, which a program learns while it runs.
-_ADDRESS = "\0address\0"
+_ADDRESS = "amq.\0address\0"
 #: Seconds of silence after which a program takes a frame to be missing.
 _PATIENCE = 5
 #: Where the broker's clock is waited for, what a program does besides must take little time.
@@ -200,7 +201,7 @@ def _call(command: Command, earlier: Sequence[Command], by_steps: bool, patient:
     if command.connection == OPERATOR:
         function, words = by_hand.call(command)
         return _joined(function, list(map(_literal, words)))
-    sent = on_the_broker(command, _PREFIX, _ADDRESS)
+    sent = on_the_broker(command, _PREFIX, _ADDRESS, LAST_HEADERS)
     if by_steps:
         words = [_literal(str(command)), *_named(step_by_step.words_of(sent, earlier))]
         return _joined("steps", [*words, *([f"quiet={_PATIENCE}"] if patient else [])])
@@ -266,6 +267,8 @@ def _literal(value: Any) -> str:
         return f"[{', '.join(map(_literal, value))}]"
     if value == _ADDRESS:
         return "REPLY_ADDRESSES[-1]"
+    if value == LAST_HEADERS:
+        return "HEADERS[-1]"
     if isinstance(value, WireInteger | Float32):
         # exact: a float of 32 bits is one of 64 bits as well
         return f'Number("{value.code}", ">{value.form}", {value!r})'

@@ -31,6 +31,7 @@ READY: dict[str, int] = {}  # messages by queue, as its last declare-ok says
 HELD: list[tuple["Connection", bytes]] = []  # what was sent, and is to leave together with what follows
 PRINTED: list[str] = []  # what was sent and what came
 REPLY_ADDRESSES = [f"{P}$reply-to"]  # of direct replies, as messages carry them; the first is none
+HEADERS: list[Any] = [None]  # of the messages that came; the first are none
 
 
 def tell(text: str) -> None:
@@ -152,6 +153,8 @@ class Connection:
             if len(body) >= header.body_size:
                 shown = repr(body) if len(body) <= 80 else f"{body[:60]!r}... ({len(body)} octets)"
                 self.received(item.channel_number, method, f" body={shown}{in_words(header.properties)}")
+                if isinstance(method, (spec.Basic.Deliver, spec.Basic.GetOk)):
+                    HEADERS.append(header.properties.headers)
                 if str(header.properties.reply_to).startswith("amq.rabbitmq.reply-to."):
                     REPLY_ADDRESSES.append(header.properties.reply_to)
 

@@ -21,7 +21,8 @@ connection as a client does, from the TCP connection on, with wishes of one's ow
 consumer-cancel-notify=false frame-max=4095 user=nobody`; `a! connection.open` is that method alone. A publish that is
 `unfinished` is its method frame alone, and the keys of an argument table that have no `x-` go by
 `arguments={"key": "value"}`. Values that JSON has not are written as in traces (`conformance.traces.trace_values`):
-`{"$datetime": "2024-02-29T12:00:00+00:00"}`.
+`{"$datetime": "2024-02-29T12:00:00+00:00"}`. `$reply-to`, wherever it stands, is the latest address of direct replies
+that a message has carried, and `headers=$last` those that the latest message came with: it is sent again.
 """
 
 from __future__ import annotations

@@ -16,6 +16,9 @@ INTEGER = re.compile(r"-?\d{1,30}")
 FRACTION = re.compile(r"-?\d{1,30}(\.\d{1,30}([eE][+-]?\d{1,3})?|[eE][+-]?\d{1,3})")
 CONSTANTS = {"true": True, "false": False, "null": None}
 
+#: Stands for the headers that the last message came with, which is so sent again.
+LAST_HEADERS = "$last"
+
 #: The word for a publish whose content is still to come.
 UNFINISHED = "unfinished"
 

@@ -16,6 +16,7 @@ from amqpspec.conformance.language.command_arguments import (
     CONSTANTS,
     FRACTION,
     INTEGER,
+    LAST_HEADERS,
     MAX_WAIT,
     NUMBER,
     OCTETS,
@@ -164,7 +165,8 @@ def _arguments(method: str, words: list[tuple[int, str, str]]) -> tuple[Table, C
         elif method in BODY_METHODS and name == "body-size":
             _put(body, name, _body_size(text, at), column)
         elif method == "basic.publish" and key in PROPERTIES:
-            _put(properties, key, _value(text, PROPERTIES[key], at), column)
+            is_last = key == "headers" and text == LAST_HEADERS
+            _put(properties, key, text if is_last else _value(text, PROPERTIES[key], at), column)
         elif method == "connection.open" and (name.replace("-", "_") in CAPABILITIES or name in CAPABILITIES):
             _put(table, name if name in CAPABILITIES else key, _value(text, "any", at), column)
         elif key in known:

@@ -7,10 +7,10 @@ wrong: it asks the judge what is still owed, and waits for that.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
-from typing import Protocol
+from typing import Any, Protocol
 
 from amqpspec.conformance.language.names import new_prefix
 from amqpspec.conformance.session.declared import Declared
@@ -90,6 +90,8 @@ class Conversation:
         self.reply_address = ""
         #: all that no queue is to be asked for by: that addresses can be declared is RabbitMQ's way (REPLY-002)
         self.not_declarable: set[str] = set()
+        #: the headers of the latest message that has come to a consumer or by a get
+        self.last_headers: Mapping[str, Any] = {}
         #: what the operator did (`conformance.session.operating`)
         self.operated: list[OperatorAction] = []
         #: the nodes of the broker, to which faults are done (`conformance.session.faults`)
@@ -270,6 +272,8 @@ class Conversation:
             self.reply_address = told
             if not self._dialect.extensions:
                 self.not_declarable.add(told)
+        if event.content is not None and event.name in ("basic.deliver", "basic.get-ok"):
+            self.last_headers = event.content.properties.get("headers") or {}
         self.declared.received(event)
         if event.name.endswith("-ok"):
             self.answered.add(event.name.removesuffix("-ok"))

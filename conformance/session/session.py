@@ -196,7 +196,11 @@ class Session:
             return False
         explanation = self.judge.acceptor.explanations[0]
         plan = Plan.behind(explanation.broker, explanation.pending, conversation.now())
-        return plan.comes_under(on_the_broker(command, conversation.prefix, conversation.reply_address), rules)
+        return plan.comes_under(self._on_the_broker(command), rules)
+
+    def _on_the_broker(self, command: Command) -> Command:
+        conversation = self._conversation
+        return on_the_broker(command, conversation.prefix, conversation.reply_address, conversation.last_headers)
 
     @property
     def over(self) -> bool:
@@ -249,7 +253,7 @@ class Session:
             return
         if command.channel and not command.as_it_stands and command.method != "channel.open":
             conversation.ensure_channel((name, command.channel))
-        sent = on_the_broker(command, prefix, conversation.reply_address)
+        sent = self._on_the_broker(command)
         if command.method in ("queue.declare", "exchange.declare"):
             kind = command.method.partition(".")[0]
             name = sent.arguments.get(kind, "")

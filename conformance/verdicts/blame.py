@@ -90,7 +90,9 @@ def blamed(failure: Failure, dialect: Dialect) -> Failure | None:
 
 
 def _of_frame(failure: Failure) -> str:
-    """The rule of the reply that did not come, or of the end that nothing called for; "": it is about neither."""
+    """The rule of the reply that did not come, of the end that nothing called for, or of one that is no such end as it
+    has to be; "": it is about none of these.
+    """
     seen, _, due = failure.detail.partition(" in place of ")
     if failure.shape is Shape.MISSING and seen == "socket.closed":
         return "CONN-028"  # after the close-ok of a client the broker ends the TCP connection
@@ -98,6 +100,8 @@ def _of_frame(failure: Failure) -> str:
         return OF_FRAMES[seen]
     if failure.shape is Shape.UNEXPECTED and due in _REPLIES:
         return OF_FRAMES[due]
+    if failure.shape is Shape.UNEXPECTED and seen in _ENDS and due in _ENDS:
+        return "CHAN-007"  # an error ends more than it may, or less
     return OF_FRAMES[seen] if failure.shape is Shape.UNEXPECTED and seen in _ENDS and not due else ""
 
 

@@ -25,6 +25,7 @@ from amqpspec.conformance.verdicts.tally import (
 )
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.defects.known_defects import known_defects
+from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.verdict import Verdict, worst
 from amqpspec.model.promises.versions import Version
@@ -153,7 +154,7 @@ class RunTally:
             if said.verdict is Verdict.NOT_EXERCISED and id in absent:
                 said = replace(said, verdict=Verdict.NOT_APPLICABLE, reason=absent[id])
             elif said.verdict is Verdict.NOT_EXERCISED and entry.note_in(dialect) is None:
-                reason = f"the dialect {dialect} has no such rule"
+                reason = f"{base_of(dialect)} has no such rule"
                 said = replace(said, verdict=Verdict.NOT_APPLICABLE, reason=reason)
             verdicts[id] = said
         for id in sorted(stated.keys() - verdicts.keys() - {""}):

@@ -80,6 +80,7 @@ from amqpspec.model.outputs.carried_counts import (
     counts_are_open,
     may_be_redelivered,
 )
+from amqpspec.model.outputs.content_differences import table_differences
 from amqpspec.model.outputs.delivered_message import ONE_COPY
 from amqpspec.model.outputs.deliveries_of_others import as_of_others, is_of_others
 from amqpspec.model.outputs.expected_properties import expected_properties
@@ -179,6 +180,8 @@ def _wrong_property(
     elif name == "headers" and queue.type is QueueType.STREAM and _offset(observed) != _offset(expected):
         requirement = "STREAM-003"
     allowed = f"{name}={expected.get(name, 'none')}"
+    if name == "headers":
+        allowed = "; ".join(f"headers {each}" for each in table_differences(expected.get(name), observed.get(name)))
     detail = f"{method.name} {name}"
     return Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, False, allowed, "properties", expected, queue)
 

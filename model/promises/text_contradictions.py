@@ -13,13 +13,13 @@ CONTRADICTIONS: tuple[TextChoice, ...] = (
     TextChoice(
         "channel-max",
         "channel numbers above channel-max",
-        'connection.tune: "Usable channel numbers are in the range 1..channel-max."',
+        'connection.tune: "Usable channel numbers are in the range 1..channel-max."; connection.tune-ok: "The maximum'
+        ' total number of channels that the client will use per connection."',
         ("CONN-013",),
         (
             Value("highest-number", "are refused", (BROKER_J,)),
             Value(
-                "count", "are taken: open channels are counted", (RABBITMQ,), right=False,
-                text={"channel_max_is_a_number": False},
+                "count", "are taken: open channels are counted", (RABBITMQ,), text={"channel_max_is_a_number": False}
             ),
         ),
     ),

@@ -27,7 +27,7 @@ def value_text(value: Any) -> str:
 def arguments_text(arguments: Mapping[str, Any]) -> str:
     """`name=value` pairs; names with hyphens, as the AMQP text writes them. Zero values are left out."""
     return " ".join(
-        f"{name.replace('_', '-')}={value_text(value)}"
+        f"{name.rstrip('_').replace('_', '-')}={value_text(value)}"
         for name, value in arguments.items()
         if value not in ("", False, None, {}) or name in ("redelivered", "message_count", "consumer_count")
     )

@@ -37,12 +37,19 @@ def test_what_the_search_leaves_alone_is_said() -> None:
     assert line == "The search left alone what comes under ACK-013, TX-005: the broker breaks that again and again"
 
 
+def test_a_long_list_is_folded() -> None:
+    rules = tuple((f"TX-{number:03}", "TX-005|x|y") for number in range(1, 31))
+    (line,) = extent_lines(replace(result(), left_alone=rules))
+    named = "TX-001, TX-002, TX-003, TX-004, TX-005, TX-006 and 24 more"
+    assert line == f"The search left alone what comes under {named}: the broker breaks that again and again"
+
+
 def test_a_cause_is_said_with_what_it_blocks() -> None:
     cause = Cause("QUEUE-001|x|y", "x-queue-type of queue.declare", "connection.close 542", 7, ("QUEUE-013|x|y",))
     (line,) = extent_lines(replace(result(), causes=(cause,)))
     assert line == (
         "x-queue-type of queue.declare is refused (connection.close 542), QUEUE-001 / x / y: 7 sequences blocked by"
-        " that; under it: QUEUE-013 / x / y"
+        " that; 1 other failure of the same cause"
     )
 
 

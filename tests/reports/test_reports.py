@@ -56,7 +56,7 @@ class TestJson:
         assert all({"id", "verdict", "exercised"} <= entry.keys() for entry in self.report["requirements"])
 
     def test_failures_are_told_in_full(self) -> None:
-        ack, known, defective, odd = self.report["failures"]
+        odd, ack, defective, known = self.report["failures"]
         assert (defective["known_defect"], defective["as_known"]) == ("exclusive-consumer-ignored", "pass")
         assert (ack["known_defect"], ack["as_known"]) == (None, "fail")
         assert ack["requirement"] == "ACK-002"

@@ -58,10 +58,9 @@ def test_junit_has_it_at_the_head_and_in_the_message() -> None:
 
 def test_json_says_it() -> None:
     report = json.loads(render_json(SHOWN))
-    assert {each["requirement"]: each["severity"] for each in report["failures"][:2]} == {
-        "ACK-001": "duplicated or out of order",
-        "CHAN-008": "wrong words",
-    }
+    assert [each["severity"] for each in report["failures"]] == [
+        "messages lost", "duplicated or out of order", "connection or channel lost", "wrong words",
+    ]  # fmt: skip
 
 
 def test_a_sentence_has_the_numbers() -> None:

@@ -29,7 +29,7 @@ Requirements:
 * CONN-013: channel-max limits the count, not the number. The server limits the NUMBER OF OPEN channels; a channel id
   above the negotiated channel-max is accepted while the count is below it. A channel that the server closed counts
   until the client's close-ok. Any frame on one channel more is refused with 530, whatever it is. In amqp-0-9-1: a
-  number above channel-max is refused. [rabbit_reader.erl:create_channel]
+  number above channel-max is refused, or a channel more than so many. [rabbit_reader.erl:create_channel]
 * GET-004: Unacked get is requeued at channel close. An unacked get returns to its queue (redelivered=true) when the
   channel's process ends, which is just after close-ok; before close-ok only on a classic queue that the channel also
   consumes from. After a server-sent channel.close this waits for the client's close-ok.

@@ -26,7 +26,7 @@ Requirements:
 * CONN-013: channel-max limits the count, not the number. The server limits the NUMBER OF OPEN channels; a channel id
   above the negotiated channel-max is accepted while the count is below it. A channel that the server closed counts
   until the client's close-ok. Any frame on one channel more is refused with 530, whatever it is. In amqp-0-9-1: a
-  number above channel-max is refused. [rabbit_reader.erl:create_channel]
+  number above channel-max is refused, or a channel more than so many. [rabbit_reader.erl:create_channel]
 * PERMISSION-001: Refusal text. An operation without the permission is refused with a soft 403, whether what it names
   exists or not; the text of 4.x names the permission that is missing. The default exchange is called amq.default. In
   rabbitmq-3: with or without the permission word, as versions differ (with from 3.12.0 on). In rabbitmq-4.0: with. In
@@ -214,6 +214,9 @@ def _close(broker: Broker, method: str, event: TraceEvent | None, error: Protoco
     if error.requirement == "CONN-013" and broker.dialect.text.channel_max_is_a_number:
         # provoked by the method or by the number that it comes with
         arguments |= {"class_id": Anything(class_id), "method_id": Anything(method_id)}
+    elif isinstance(error, FrameError) and not broker.dialect.extensions and class_id:
+        # CHAN-007: the failure may be that of a frame, which was never decoded
+        arguments |= {"class_id": OneOf((class_id, 0)), "method_id": OneOf((method_id, 0))}
     requirements: tuple[str, ...] = (error.requirement, "CHAN-007", "CHAN-008")
     if error.is_cut:
         requirements = ("CHAN-008", error.requirement, "CHAN-007")  # what makes this close special

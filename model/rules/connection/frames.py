@@ -15,7 +15,7 @@ Requirements:
 * CONN-013: channel-max limits the count, not the number. The server limits the NUMBER OF OPEN channels; a channel id
   above the negotiated channel-max is accepted while the count is below it. A channel that the server closed counts
   until the client's close-ok. Any frame on one channel more is refused with 530, whatever it is. In amqp-0-9-1: a
-  number above channel-max is refused. [rabbit_reader.erl:create_channel]
+  number above channel-max is refused, or a channel more than so many. [rabbit_reader.erl:create_channel]
 * CONN-014: Frame larger than negotiated frame-max. A frame that says that its payload exceeds frame-max is a hard error
   501 at once, whatever its type, before any of the payload; nothing more is read. RabbitMQ tolerates the 8 octets by
   which frame-max minus 8 is exceeded then. [rabbit_reader.erl:handle_input frame_header; AMQP 0-9-1 4.2]

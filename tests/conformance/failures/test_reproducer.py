@@ -533,6 +533,22 @@ def test_a_program_replies_to_the_latest_address(run: Run) -> None:
     assert any(line.startswith("b.1 < Queue.DeclareOk queue='amq.rabbitmq.reply-to.") for line in output)
 
 
+def test_a_program_sends_the_headers_again_that_came(run: Run) -> None:
+    lines = """
+        a.1 queue.declare q exclusive
+        a.1 basic.publish q headers=$last body=m1
+        a.1 basic.publish q headers={"k": "v"} body=m2
+        a.1 basic.get q no-ack
+        a.1 basic.get q no-ack
+        a.1 basic.publish q headers=$last body=m3
+        a.1 basic.get q no-ack
+    """
+    with EmbeddedBroker() as broker:
+        output = run(reproducer(parsed(lines), failure()), url_of(broker)).splitlines()
+    came = [line.partition(" body=")[2] for line in output if "GetOk" in line]
+    assert came == ["b'm1'", "b'm2' headers={'k': 'v'}", "b'm3' headers={'k': 'v'}"]
+
+
 def test_a_program_deletes_what_it_made_and_uses_new_names_each_time(run: Run) -> None:
     commands = parsed("a.1 queue.declare q durable\na.1 exchange.declare x direct durable\na.1 queue.bind q x")
     look_again = parsed("a.1 queue.declare q passive\na.2 exchange.declare x passive")

@@ -69,12 +69,52 @@ def test_which_names_carry_the_prefix(written: str, sent: str) -> None:
         ("b.1 queue.declare $reply-to passive", "b.1 queue.declare ADDRESS passive"),
         ("b.1 queue.bind $reply-to x routing-key=k", f"b.1 queue.bind ADDRESS {P}x routing-key=k"),
         ("b.1 queue.bind q x routing-key=$reply-to", f"b.1 queue.bind {P}q {P}x routing-key=ADDRESS"),
+        ("b.1 basic.publish q reply-to=$reply-to", f"b.1 basic.publish {P}q reply-to=ADDRESS"),
+        (
+            'b.1 basic.publish $reply-to headers={"CC": ["$reply-to", "q"]}',
+            f'b.1 basic.publish ADDRESS headers={{"CC": ["ADDRESS", "{P}q"]}}',
+        ),
+        ('b.1 basic.publish k exchange=x headers={"n": {"CC": "$reply-to"}}',
+         f'b.1 basic.publish k exchange={P}x headers={{"n": {{"CC": "ADDRESS"}}}}'),
     ],
 )
 def test_an_address_of_direct_replies_is_the_latest_that_a_message_carried(written: str, sent: str) -> None:
     address = "amq.rabbitmq.reply-to.latest"
     assert str(on_the_broker(parse_command(written), P, address)) == sent.replace("ADDRESS", address)
     assert address not in str(on_the_broker(parse_command(written), P)), "none was seen"
+
+
+def test_the_headers_of_the_last_message_are_sent_again_as_they_came() -> None:
+    command = parse_command("a.1 basic.publish q headers=$last body=m1")
+    assert parse_command(str(command)) == command
+    came = {"x-death": [{"queue": f"{P}q", "count": 2}], "k": "v"}
+    sent = on_the_broker(command, P, last_headers=came)
+    assert sent.content is not None and sent.content.properties == {"headers": came}
+    before = on_the_broker(command, P)
+    assert before.content is not None and before.content.properties == {}, "no message has come with any"
+
+
+def test_the_history_of_a_dead_letter_names_queues() -> None:
+    written = parse_command(
+        'a.1 basic.publish k exchange=x headers={"x-death": [{"queue": "q", "exchange": "", "routing-keys": ["q"]}, '
+        '{"queue": "r", "exchange": "x", "routing-keys": ["k"]}], "x-first-death-queue": "q", '
+        '"x-last-death-exchange": "", "x-first-death-reason": "expired"}'
+    )
+    sent = on_the_broker(written, P).content
+    assert sent is not None and sent.properties["headers"] == {
+        "x-death": [
+            {"queue": f"{P}q", "exchange": "", "routing-keys": [f"{P}q"]},
+            {"queue": f"{P}r", "exchange": f"{P}x", "routing-keys": ["k"]},
+        ],
+        "x-first-death-queue": f"{P}q", "x-last-death-exchange": "", "x-first-death-reason": "expired",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("headers", ["none of yours", "[1, 2]"])
+def test_what_is_no_history_stays_as_it_is(headers: str) -> None:
+    text = headers if headers.startswith("[") else f'"{headers}"'
+    sent = on_the_broker(parse_command(f'a.1 basic.publish q headers={{"x-death": {text}}}'), P).content
+    assert sent is not None and sent.properties["headers"]["x-death"] == (headers if text[0] == '"' else [1, 2])
 
 
 def test_prefixes_are_random_and_can_be_taken_off_again() -> None:

@@ -35,6 +35,17 @@ def test_what_the_text_lacks_is_reported_as_it_is_by_what_it_does() -> None:
     assert not is_harmless(lacking, "MyBroker", TEXT)
 
 
+def test_what_nobody_has_a_rule_for_is_neither_lost_nor_minor() -> None:
+    """Whichever requirement of RabbitMQ it breaks, a failure of a broker of the text stays one that fails a run."""
+    followed = set(requirements()) - NOT_FOLLOWED.keys()
+    for id in followed:
+        for shape, detail in ((Shape.MISSING, "basic.deliver"), (Shape.UNEXPECTED, "socket.garbage"),
+                              (Shape.MISSING, "channel.close"), (Shape.UNEXPECTED, "connection.close")):  # fmt: skip
+            told = blamed(Failure(id, shape, detail, "", "", (), ()), DIALECTS[TEXT])
+            assert told is not None, id
+            assert told.requirement == "PUBLISH-007" or not is_harmless(told, "MyBroker", TEXT), told
+
+
 def test_what_the_text_leaves_open_and_nobody_can_follow_is_no_error() -> None:
     for requirement, words in NOT_FOLLOWED.items():
         assert blamed(failure(requirement), DIALECTS[TEXT]) is None
@@ -53,6 +64,10 @@ def test_what_the_text_leaves_open_and_nobody_can_follow_is_no_error() -> None:
         ("CANCEL-010", Shape.UNEXPECTED, "basic.cancel", "CANCEL-001"),
         # seen of OtterMQ
         ("CONN-010", Shape.MISSING, "connection.tune", "CONN-001"),
+        # an error ends more than it may, or less
+        ("QUEUE-013", Shape.UNEXPECTED, "connection.close in place of channel.close", "CHAN-007"),
+        ("REPLY-005", Shape.UNEXPECTED, "channel.close in place of connection.close", "CHAN-007"),
+        ("TTL-001", Shape.UNEXPECTED, "socket.closed in place of channel.close", "CHAN-007"),
         # what was to be refused is RabbitMQ's business, and so is what it hands over
         ("QUEUE-013", Shape.UNEXPECTED, "queue.declare-ok in place of channel.close", None),
         ("QUEUE-013", Shape.MISSING, "channel.close", None),

@@ -103,7 +103,7 @@ def test_the_registry_decides_where_no_sequence_did() -> None:
         RequirementVerdict("ACK-002", Verdict.INCONCLUSIVE, 0, "lost"),
         RequirementVerdict("ACK-003", Verdict.NOT_APPLICABLE, 0, "no quorum queues"),
         RequirementVerdict("ACK-004", Verdict.NOT_EXERCISED, 0),
-        RequirementVerdict("ACK-005", Verdict.NOT_APPLICABLE, 0, "the dialect rabbitmq-4.3 has no such rule"),
+        RequirementVerdict("ACK-005", Verdict.NOT_APPLICABLE, 0, "rabbitmq-4.3 has no such rule"),
         RequirementVerdict("ACK-006", Verdict.FAIL, 0),
         RequirementVerdict("ACK-007", Verdict.NOT_APPLICABLE, 0, "needs a policy"),
         RequirementVerdict("NEW-001", Verdict.FAIL, 0),

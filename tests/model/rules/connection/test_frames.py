@@ -539,6 +539,23 @@ class TestBlame:
         bench.come("channel.open-ok", {}, channel=2)
         assert [failure.requirement for failure in bench.acceptor.failures] == ["CONN-013"]
 
+    @pytest.mark.parametrize("identifiers", [(60, 10), (0, 0)])
+    def test_in_the_text_a_method_that_is_cut_short_may_be_named_or_not(self, identifiers: tuple[int, int]) -> None:
+        """CHAN-007: 0/0 where the failure was not caused by a decoded method."""
+        bench = Bench(DIALECTS["amqp-0-9-1"])
+        bench.send("frame.method", class_id=60, method_id=10, payload="0001")
+        class_id, method_id = identifiers
+        bench.come("connection.close", CLOSE | {"reply_code": 501, "class_id": class_id, "method_id": method_id})
+        assert bench.acceptor.failures == []
+
+    @of_every_rabbitmq
+    def test_rabbitmq_names_it(self, dialect: Dialect) -> None:
+        bench = Bench(dialect)
+        bench.send("frame.method", class_id=60, method_id=10, payload="0001")
+        text = "FRAME_ERROR - cannot decode <<0,1>>"
+        bench.come("connection.close", CLOSE | {"reply_code": 501, "reply_text": text})
+        assert {failure.requirement for failure in bench.acceptor.failures} == {"CHAN-007"}
+
 
 def test_texts_that_show_octets() -> None:
     pattern = Printed("A - type 1, octets = <<", ">>: {end,1}", "example")
