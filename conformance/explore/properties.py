@@ -306,13 +306,12 @@ def _end_is_owed(broker: Broker, channel: Channel, tag: str) -> bool:
 def _back(before: Position, step: Step, after: Position) -> Iterator[str]:
     """What a client held and is ready now says that it was delivered."""
     held = {
-        id_: entry.queue.name
+        (entry.queue.name, entry.message.content.body)
         for channel in before.broker.channels.values()
         for entry in channel.unacknowledged.values()
         if entry.queue.type is not QueueType.STREAM
-        for id_ in [(entry.queue.name, entry.message.content.body)]
     }
-    if not held or "broker." in step.text:
+    if not held or "broker." in step.text or any(each.name in _BRINGS for each in step.frames):
         return
     ready = {(queue.name, each.content.body) for queue in before.broker.queues.values() for each in queue.messages}
     for queue in after.broker.queues.values():
