@@ -23,8 +23,6 @@ from amqpspec.model.protocol.methods import TraceEvent
 
 #: Most violations of one property that are told of one world.
 MOST_TOLD = 3
-#: Ways of one world that are gone again, without copies, and given to the judges.
-MOST_WAYS = 100
 #: States between two looks at the time and the memory.
 _LOOK = 200
 
@@ -43,6 +41,8 @@ class Bounds:
     seconds: float = 0.0
     #: megabytes
     memory: int = 0
+    #: ways that are gone again, without copies, and given to the judges
+    ways: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class Exploration:
         """Some of the ways to states from which none was reached first, which go through all that is known."""
         inner = {each.before for each in self._known}
         ends = [place for place in range(len(self._known)) if place not in inner]
-        chosen = ends[:: max(len(ends) // MOST_WAYS, 1)]
+        chosen = ends[:: max(-(-len(ends) // self._bounds.ways), 1)]
         self.result.ways = len(chosen)
         for place in chosen:
             path = self.path(place)

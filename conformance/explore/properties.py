@@ -14,7 +14,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.outputs.debts import debts
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.queue_types import QueueType
@@ -98,7 +98,7 @@ def _may_be_lost(before: Position, step: Step, place: Place) -> bool:
     return any(m.content.body == place[1] and (m.may_be_absent or m.may_be_gone or m.may_be_late) for m in messages)
 
 
-def _held(broker: Broker, name: str) -> list[object]:
+def _held(broker: Broker, name: str) -> list[Message]:
     entries = (entry for channel in broker.channels.values() for entry in channel.unacknowledged.values())
     return [entry.message for entry in entries if entry.queue.name == name]
 
@@ -109,14 +109,17 @@ _BRINGS = ("basic.publish", "tx.commit", "frame.header", "frame.body")
 
 def _may_come(before: Position, step: Step, after: Position, place: Place) -> bool:
     """Was it published in this step, or is it a dead letter, or has it come back when a doubt was resolved?"""
-    if step.kind == "input" and any(each.name in _BRINGS for each in step.frames):
+    if any(each.name in _BRINGS for each in step.frames if each.sent) or "broker." in step.text:
         return True
+    if any(each.name.startswith("operator.") for each in step.frames):
+        return True  # what an alarm has held back goes on
     name, body = place
-    messages = [*after.broker.queues[name].messages, *_held(after.broker, name)]
+    queue = after.broker.queues[name]
+    messages = [*queue.messages, *queue.log, *_held(after.broker, name)]
     if any(m.content.body == body and (m.deaths or m.content.properties.get("headers")) for m in messages):
         return True
-    queue = before.broker.queues.get(name)
-    return queue is not None and any(each.message.content.body == body for each in queue.dropping)
+    earlier = before.broker.queues.get(name)
+    return earlier is not None and any(each.message.content.body == body for each in earlier.dropping)
 
 
 # ------------------------------------------------------------------------------------------------------- limits
@@ -155,6 +158,8 @@ def _delivered(step: Step, after: Position) -> Iterator[tuple[TraceEvent, Channe
 
 
 def _tags(before: Position, step: Step, after: Position) -> Iterator[str]:
+    if not after.broker.dialect.extensions:
+        return  # in the text numbers may be left out
     for event in step.frames if step.kind == "output" else ():
         key = (event.connection, event.channel)
         if event.name in ("basic.deliver", "basic.get-ok"):
@@ -370,7 +375,7 @@ PROPERTIES: Sequence[Property] = (
         _one_place,
     ),
     Property("limits", "No consumer and no channel holds more than its limit, but by the rule that allows it.", _limits),
-    Property("tags", "The delivery tags of a channel are 1, 2, 3, … without gap.", _tags),
+    Property("tags", "The delivery tags of a channel are 1, 2, 3, … without gap (the text lets a broker leave out numbers).", _tags),
     Property("confirms", "Each publish in confirm mode is settled once, by a frame that says so.", _confirms),
     Property("returns", "A mandatory message that reaches no queue is returned once, before its confirm.", _returns),
     Property("quiet", "A quiet state owes nothing, and of a state that is not quiet something says what is owed.", _quiet),

@@ -139,6 +139,7 @@ def process_input(position: Position, event: TraceEvent) -> TraceEvent:
     explanation.time_passes(position.now)
     explanation.pending.append(event)
     explanation.process_pending(len(explanation.pending) - 1)
+    _look_at_time(position)
     return event
 
 
@@ -149,12 +150,15 @@ def send(position: Position, event: TraceEvent) -> Mismatches:
     if not wrong:
         fronts_were_seen(explanation.broker, position.now)
         explanation.expect_internal_events()
+        _look_at_time(position)
     return wrong
 
 
 def come_to_rest(position: Position) -> None:
     """A barrier shows that nothing is under way, as `Acceptor.quiescent` has it."""
     broker = position.broker
+    if position.world.has_time:
+        position.explanation.time_passes(position.now)  # what a barrier sends comes after what is certain by then
     for _, queue in broker.touched:
         queue.at_rest = queue.next_position
         queue.handed_out = 0
@@ -281,16 +285,21 @@ def _waited(position: Position, command: Command, left: tuple[int, ...]) -> tupl
     further = position.fork()
     further.left, further.inputs_left = left, position.inputs_left - 1
     further.now += command.arguments.get("milliseconds", 0) / 1000
-    event = process_time(further, command)
-    return Step("wait", str(command), (event,)), further
+    process_time(further)
+    return Step("wait", str(command), (event_for(further, command),)), further
 
 
-def process_time(position: Position, command: Command) -> TraceEvent:
+def process_time(position: Position) -> None:
     """The time of the position is there."""
-    event = event_for(position, command)
     position.explanation.time_passes(position.now)
     position.broker.client_idle_until = position.now
-    return event
+    _look_at_time(position)
+
+
+def _look_at_time(position: Position) -> None:
+    """What may come about by now is under way."""
+    if position.world.has_time:
+        position.explanation.note_observation(position.now)
 
 
 def can_be_sent(position: Position, command: Command) -> bool:

@@ -7,23 +7,21 @@ Those of the faulty variants that are changed steps are put into the explored br
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from amqpspec.conformance.explore import along, exploration
+from amqpspec.conformance.explore import along
 from amqpspec.conformance.explore.world import World
-from amqpspec.model.broker import broker as broker_module
 from amqpspec.model.broker import fingerprint, queue_steps
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.judging import explanation
-from amqpspec.model.outputs import confirms, deliveries, observation, permitted, replies
+from amqpspec.model.outputs import confirms, deliveries, observation, permitted
 from amqpspec.model.rules import inputs
-from amqpspec.model.rules.basic import requeue
+from amqpspec.model.rules.basic import publish, requeue
 from amqpspec.targets.embedded.served_broker import ServedBroker
 from tests.conformance.explore.small_worlds import (
     CANCELLED,
@@ -141,15 +139,15 @@ def _all_before(patch: Patch) -> None:
     patch.setattr(confirms, "_confirmed", confirmed)
 
 
-@planted("a mandatory message is not returned", CONFIRMED, "returns")
-def _not_returned(patch: Patch) -> None:
-    right = Broker.owe
+@planted("a mandatory message is returned twice", CONFIRMED, "returns")
+def _returned_twice(patch: Patch) -> None:
+    right = publish._returned
 
-    def owe(broker: Broker, channel: Channel, method: str, *more: Any, **named: Any) -> None:
-        if method != "basic.return":
-            right(broker, channel, method, *more, **named)
+    def returned(broker: Broker, channel: Channel, publication: Any) -> Any:
+        channel.owed.append(right(broker, channel, publication))
+        return right(broker, channel, publication)
 
-    patch.setattr(Broker, "owe", owe)
+    patch.setattr(publish, "_returned", returned)
 
 
 @planted("a confirm may come before the return", CONFIRMED, "returns")
