@@ -1,4 +1,4 @@
-"""Going a way again: to the position behind it, with a copy at each step as the exploration makes them, or with none."""
+"""Going a way again: to the position behind it, with copies as the exploration makes them, or with none."""
 
 from __future__ import annotations
 

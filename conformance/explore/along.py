@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from amqpspec.conformance.explore.position import Step
 from amqpspec.conformance.explore.world import World
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.judging.acceptor import Acceptor, lawful_acceptor
 from amqpspec.model.open_world.judge import OpenJudge
 from amqpspec.model.promises.dialects import dialect_named
@@ -20,6 +21,8 @@ from amqpspec.targets.clock import Clock
 from amqpspec.targets.embedded.handshake import DEFAULT_ACCESS
 from amqpspec.targets.embedded.responder import Responder
 
+#: States of connections on which a client sends nothing more.
+_OVER = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 #: Most frames that a broker answers one command with: one that goes wrong may go on for ever.
 _MOST_ANSWERS = 200
 
@@ -96,9 +99,9 @@ def served(world: World, setup: Setup, path: Sequence[Step]) -> Iterator[str]:
             break
         clock.time = max(clock.time, event.time)
         connection = responder.broker.connections.get(event.connection)
-        if event.connection != OPERATOR and event.name != "socket.open":
-            if connection is None or connection.state.value in ("closing", "closed"):
-                continue
+        is_of_nobody = event.connection == OPERATOR or event.name == "socket.open"
+        if not is_of_nobody and (connection is None or connection.state in _OVER):
+            continue
         acceptor.sent(event)
         if event.name == CLOCK_WAIT:
             _tick(responder, clock)

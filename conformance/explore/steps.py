@@ -7,7 +7,7 @@ is quiet, a barrier may show so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from amqpspec.conformance.explore.formable import formable
@@ -79,10 +79,10 @@ def _make_ready(position: Position, command: Command) -> list[TraceEvent]:
         return frames
     if name not in position.broker.connections:
         frames += connect(position, event_for(position, command))
-    if number and not command.as_it_stands and command.method != "channel.open":
-        if position.broker.channels.get((name, number)) is None:
-            frames.append(process_input(position, Method(name, number, "channel.open", {}, sent=True)))
-            frames += answers(position)
+    opens = number and not command.as_it_stands and command.method != "channel.open"
+    if opens and position.broker.channels.get((name, number)) is None:
+        frames.append(process_input(position, Method(name, number, "channel.open", {}, sent=True)))
+        frames += answers(position)
     return frames
 
 
@@ -180,7 +180,7 @@ def close_oks(position: Position) -> Iterator[Method]:
             yield Method(connection.name, 0, "connection.close-ok", {}, sent=True)
 
 
-def _is_owed(owed: list[object] | list[Expected], method: str) -> bool:
+def _is_owed(owed: Iterable[object], method: str) -> bool:
     return any(isinstance(each, Expected) and each.method == method for each in owed)
 
 
@@ -255,7 +255,8 @@ def command_steps(position: Position) -> Iterator[tuple[Step, Position]]:
         if command.method == CLOCK_WAIT:
             yield _waited(further, command, left)
         else:
-            yield from _processed(further, "input", event_for(position, command), left, position.inputs_left - 1, str(command))
+            event = event_for(position, command)
+            yield from _processed(further, "input", event, left, position.inputs_left - 1, str(command))
 
 
 def _next_in_order(position: Position) -> Iterator[tuple[Step, Position]]:
@@ -309,7 +310,8 @@ def can_be_sent(position: Position, command: Command) -> bool:
         return True
     connection = broker.connections.get(command.connection)
     if connection is None or connection.state is not ConnectionState.OPEN:
-        return command.method == "connection.open" and (connection is None or connection.state is ConnectionState.CLOSED)
+        is_over = connection is None or connection.state is ConnectionState.CLOSED
+        return is_over and command.method == "connection.open"
     if command.method == "connection.open" and not command.as_it_stands:
         return False
     if not command.channel or command.as_it_stands:

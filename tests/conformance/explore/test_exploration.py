@@ -114,7 +114,8 @@ def test_the_counterexample_is_a_command_file() -> None:
     exploration = Exploration(GIVEN_BACK)
     exploration.explore()
     path = exploration.path(exploration.result.variants - 1)
-    text = command_file(GIVEN_BACK, Violation("small", "tags", "told\nin lines", path, "q: m1 ready", "q: nothing ready"))
+    violation = Violation("small", "tags", "told\nin lines", path, "q: m1 ready", "q: nothing ready")
+    text = command_file(GIVEN_BACK, violation)
     (file,) = parse_command_file(text)
     sent = [step for step in path if step.kind == "input"]
     assert len(file.commands) == len(GIVEN_BACK.setup) + len(sent)
