@@ -23,7 +23,6 @@ from amqpspec.conformance.explore.steps import SetupFailed
 from amqpspec.conformance.explore.world import World, read_world, worlds
 from amqpspec.reports.text import plural, visible
 
-
 #: Most states of a scenario that is explored as a world.
 STATES_OF_SCENARIO = 200
 
@@ -109,7 +108,8 @@ def _tell_violations(violations: Sequence[tuple[World, Violation]], out: Path | 
     for world, violation in violations:
         numbers[(violation.world, violation.name)] += 1
         text = command_file(world, violation)
-        console.print(Text(visible(f"{violation.name} in {violation.world}: {sentence_of(violation.name)}"), style="red"))
+        said = f"{violation.name} in {violation.world}: {sentence_of(violation.name)}"
+        console.print(Text(visible(said), style="red"))
         console.print(Text(visible(f"    {violation.what.splitlines()[0]}")), soft_wrap=True)
         if out is None:
             console.print(Text("".join(f"    {visible(line)}\n" for line in text.splitlines())), soft_wrap=True)

@@ -1,11 +1,18 @@
-"""Going a way again: to the position behind it, with a copy at each step as the exploration makes them, or with none."""
+"""Going a way again: to the position behind it, with copies as the exploration makes them, or with none."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from amqpspec.conformance.explore.position import Position, Step
-from amqpspec.conformance.explore.steps import come_to_rest, connect, first_position, next_steps, process_input, send
+from amqpspec.conformance.explore.steps import (
+    come_to_rest,
+    first_position,
+    next_steps,
+    process_input,
+    process_time,
+    send,
+)
 from amqpspec.conformance.explore.world import World
 from amqpspec.model.broker.broker import Broker
 
@@ -40,12 +47,15 @@ def _make(position: Position, step: Step) -> None:
         explanation.process_pending(texts.index(step.text))
     elif step.kind == "wait":
         position.now = step.frames[0].time
-        explanation.time_passes(position.now)
-        position.broker.client_idle_until = position.now
+        process_time(position)
     elif step.kind == "output":
         explanation.note_observation(position.now)
         send(position, step.frames[0])
-    elif len(step.frames) > 1:
-        connect(position, next(each for each in step.frames if each.name == "connection.open"))
     else:
-        process_input(position, step.frames[0])
+        for event in step.frames:
+            if not event.sent:
+                send(position, event)
+                continue
+            if event.name == "socket.open":
+                position.broker.connections.pop(event.connection, None)
+            process_input(position, event)

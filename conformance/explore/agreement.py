@@ -24,7 +24,7 @@ def not_exact(position: Position, accepted: Collection[str], beyond: Counter[str
         if text not in accepted and not position.explanation.is_at_no_time(event):
             yield f"{text} is enumerated, and not accepted"
     frames = [text for text in accepted if " < " in text]
-    if not enumerated and frames and position.is_quiet:
+    if not enumerated and frames and position.is_quiet and position.explanation.is_silent:
         yield f"all is quiet, and {frames[0]} is accepted"
     for text in frames:
         if text not in enumerated:

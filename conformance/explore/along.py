@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from amqpspec.conformance.explore.position import Step
 from amqpspec.conformance.explore.world import World
+from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.judging.acceptor import Acceptor, lawful_acceptor
 from amqpspec.model.open_world.judge import OpenJudge
 from amqpspec.model.promises.dialects import dialect_named
@@ -19,6 +20,11 @@ from amqpspec.model.protocol.methods import CLOCK_WAIT, FAULTS, OPERATOR, Method
 from amqpspec.targets.clock import Clock
 from amqpspec.targets.embedded.handshake import DEFAULT_ACCESS
 from amqpspec.targets.embedded.responder import Responder
+
+#: States of connections on which a client sends nothing more.
+_OVER = (ConnectionState.CLOSING, ConnectionState.CLOSED)
+#: Most frames that a broker answers one command with: one that goes wrong may go on for ever.
+_MOST_ANSWERS = 200
 
 #: The frames that led to the first position; None where all was at rest.
 Setup = Sequence[TraceEvent | None]
@@ -89,14 +95,16 @@ def served(world: World, setup: Setup, path: Sequence[Step]) -> Iterator[str]:
     responder = Responder(dialect_named(world.dialect), clock=clock)
     acceptor = _acceptor(world)
     for event in inputs:
+        if acceptor.finished:
+            break
         clock.time = max(clock.time, event.time)
         connection = responder.broker.connections.get(event.connection)
-        if event.connection != OPERATOR and event.name != "socket.open":
-            if connection is None or connection.state.value in ("closing", "closed"):
-                continue
+        is_of_nobody = event.connection == OPERATOR or event.name == "socket.open"
+        if not is_of_nobody and (connection is None or connection.state in _OVER):
+            continue
         acceptor.sent(event)
         if event.name == CLOCK_WAIT:
-            responder.tick_now()
+            _tick(responder, clock)
         else:
             responder.take(replace(event, time=0.0))  # it has a clock of its own
         _take_answers(responder, acceptor, clock)
@@ -106,8 +114,19 @@ def served(world: World, setup: Setup, path: Sequence[Step]) -> Iterator[str]:
         yield f"the embedded broker does what is not right: {failure.requirement}, {failure.shape}, {failure.detail}"
 
 
+def _tick(responder: Responder, clock: _Moment) -> None:
+    """All that is due comes about, and what is due because of that."""
+    for _ in range(_MOST_ANSWERS):
+        responder.tick_now()
+        if responder.due() > clock.time:
+            return
+
+
 def _take_answers(responder: Responder, acceptor: Acceptor, clock: _Moment) -> None:
-    while (events := responder.next_outputs(_nobody, _nobody)) is not None:
+    for _ in range(_MOST_ANSWERS):
+        events = responder.next_outputs(_nobody, _nobody)
+        if events is None:
+            return
         for event in events:
             acceptor.received(replace(event, time=clock.time))
             for answer in _answers(event):

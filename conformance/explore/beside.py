@@ -90,16 +90,19 @@ def _records(broker: Broker) -> Iterator[tuple[_Looks, Any]]:
 
 
 @cache
-def _names(record: type) -> tuple[str, ...]:
+def _names(record: Any) -> tuple[str, ...]:
     """The fields of such a record that are not compared, and that do not follow from others; no stamps."""
     return tuple(each.name for each in fields(record) if _is_beside(record, each) and each.name not in _STAMPS)
 
 
 @cache
-def _looks(record: type) -> _Looks:
+def _looks(record: Any) -> _Looks:
     """Made of source text, as it is called for each record of each state."""
     kinds = {each.name: each.type for each in fields(record)}
-    parts = [f"it.{name}" if kinds[name] in _SCALAR else f"(plain(it.{name}) if it.{name} else None)" for name in _names(record)]
+    parts = [
+        f"it.{name}" if kinds[name] in _SCALAR else f"(plain(it.{name}) if it.{name} else None)"
+        for name in _names(record)
+    ]
     stamps = [f"    stamps.append(it.{name})" for name in kinds if name in _STAMPS and not issubclass(record, Broker)]
     source = ["def looks(it, stamps):", *stamps, f"    return ({''.join(f'{part}, ' for part in parts)})"]
     names: dict[str, Any] = {"plain": _plain}

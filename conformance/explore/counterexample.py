@@ -1,4 +1,4 @@
-"""A violated property as a command file that `amqpspec replay` takes: the commands of the way, and all else as comments."""
+"""A violated property as a command file that `amqpspec replay` takes: its commands, and all else as comments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def command_file(world: World, violation: Violation) -> str:
 def _lines(step: Step, crossing: bool) -> Iterator[str]:
     if step.kind in ("input", "wait"):
         text, _, way = step.text.partition(" # ")
-        yield text + (" &" if crossing and step.kind == "input" and _may_overlap(text) else "") + (f" # {way}" if way else "")
+        overlaps = crossing and step.kind == "input" and _may_overlap(text)
+        yield f"{text}{' &' if overlaps else ''}{f' # {way}' if way else ''}"
     else:
         yield f"#   {step.text}"
 

@@ -13,21 +13,17 @@ from amqpspec.conformance.explore.agreement import not_exact
 from amqpspec.conformance.explore.along import judged, judged_open, served
 from amqpspec.conformance.explore.beside import beside
 from amqpspec.conformance.explore.position import Position, Step
-from amqpspec.conformance.explore.properties import AGREED, COMES_TO_REST, COPIED, JUDGED, SAME, SERVED, wrong
+from amqpspec.conformance.explore.properties import AGREED, COMES_TO_REST, COPIED, JUDGED, SAME, SERVED, SOUND, wrong
 from amqpspec.conformance.explore.steps import first_position, next_steps
 from amqpspec.conformance.explore.world import World
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.outputs.debts import debts
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.protocol.methods import TraceEvent
+from amqpspec.targets.suite_error import line_of
 
 #: Most violations of one property that are told of one world.
 MOST_TOLD = 3
-#: Ways of one world that are gone again, without copies, and given to the judges.
-MOST_WAYS = 100
-#: States between two looks at the time and the memory.
-_LOOK = 200
-
 #: In place of a state that the broker comes to by itself: it is quiet already.
 _QUIET = -2
 
@@ -43,6 +39,8 @@ class Bounds:
     seconds: float = 0.0
     #: megabytes
     memory: int = 0
+    #: ways that are gone again, without copies, and given to the judges
+    ways: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +121,14 @@ class Exploration:
         waiting = deque([(self._add(first, -1, None), first)])
         most = min(filter(None, (self._bounds.states, self.world.states)), default=0)
         while waiting:
-            if len(self._known) % _LOOK < 8 or most:
-                if why := self._must_stop(began, most):
-                    self.result.stopped_by, self.result.unexplored = why, len(waiting)
-                    break
+            if why := self._must_stop(began, most):
+                self.result.stopped_by, self.result.unexplored = why, len(waiting)
+                break
             place, position = waiting.popleft()
-            waiting.extend(self._expand(place, position))
+            try:
+                waiting.extend(self._expand(place, position))
+            except Exception as error:  # noqa: BLE001 - whatever it is, the rules are not sound
+                self._violated(SOUND, line_of(error), place, None, position, None)
             if self._progress is not None and place % 500 == 0:
                 told = (len(self._following), len(waiting), self.result.transitions, self._known[place].depth)
                 self._progress(self.world.name, *told)
@@ -238,7 +238,7 @@ class Exploration:
         """Some of the ways to states from which none was reached first, which go through all that is known."""
         inner = {each.before for each in self._known}
         ends = [place for place in range(len(self._known)) if place not in inner]
-        chosen = ends[:: max(len(ends) // MOST_WAYS, 1)]
+        chosen = ends[:: max(-(-len(ends) // self._bounds.ways), 1)]
         self.result.ways = len(chosen)
         for place in chosen:
             path = self.path(place)
@@ -246,8 +246,11 @@ class Exploration:
             if alone is not None and alone.state_key() != self._known[place].state_key:
                 self._violated(COPIED, "without any copy on the way another state is reached", place, None, None, None)
             for name, looks in ((JUDGED, judged), (JUDGED, judged_open), (SERVED, served)):
-                for what in looks(self.world, self.setup, path):
-                    self._violated(name, what, place, None, None, None)
+                try:
+                    for what in looks(self.world, self.setup, path):
+                        self._violated(name, what, place, None, None, None)
+                except Exception as error:  # noqa: BLE001 - likewise
+                    self._violated(name, line_of(error), place, None, None, None)
 
 
 def _is_contradictory(position: Position) -> bool:

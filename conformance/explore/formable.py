@@ -75,7 +75,8 @@ def _answers_to_get(broker: Broker, channel: Channel) -> Iterator[Method]:
             queue = pending.queue
             for message in list(queue.messages)[:MOST_MESSAGES]:
                 for count in range(len(queue.messages) + 1):
-                    yield from _content_method(broker, channel, queue, message, "basic.get-ok", {"message_count": count})
+                    told: Table = {"message_count": count}
+                    yield from _content_method(broker, channel, queue, message, "basic.get-ok", told)
             return
 
 

@@ -14,7 +14,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.connections import ConnectionState
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.broker.queues import Queue
+from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.outputs.debts import debts
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.queue_types import QueueType
@@ -69,9 +69,9 @@ def _one_place(before: Position, step: Step, after: Position) -> Iterator[str]:
     had_gone, have_gone = _gone(before.broker), _gone(after.broker)
     for place in were:
         lost = were[place] - are[place]
-        if lost > 0 and place[0] in after.broker.queues and have_gone[place] - had_gone[place] < lost:
-            if not _may_be_lost(before, step, place):
-                yield f"{_text(place)} was there, and no rule says what became of it"
+        is_told = place[0] not in after.broker.queues or have_gone[place] - had_gone[place] >= lost
+        if lost > 0 and not is_told and not _may_be_lost(before, step, place):
+            yield f"{_text(place)} was there, and no rule says what became of it"
     for place in are:
         more = are[place] - were[place]
         if more > 0 and not _may_come(before, step, after, place):
@@ -98,7 +98,7 @@ def _may_be_lost(before: Position, step: Step, place: Place) -> bool:
     return any(m.content.body == place[1] and (m.may_be_absent or m.may_be_gone or m.may_be_late) for m in messages)
 
 
-def _held(broker: Broker, name: str) -> list[object]:
+def _held(broker: Broker, name: str) -> list[Message]:
     entries = (entry for channel in broker.channels.values() for entry in channel.unacknowledged.values())
     return [entry.message for entry in entries if entry.queue.name == name]
 
@@ -109,14 +109,17 @@ _BRINGS = ("basic.publish", "tx.commit", "frame.header", "frame.body")
 
 def _may_come(before: Position, step: Step, after: Position, place: Place) -> bool:
     """Was it published in this step, or is it a dead letter, or has it come back when a doubt was resolved?"""
-    if step.kind == "input" and any(each.name in _BRINGS for each in step.frames):
+    if any(each.name in _BRINGS for each in step.frames if each.sent) or "broker." in step.text:
         return True
+    if any(each.name.startswith("operator.") for each in step.frames):
+        return True  # what an alarm has held back goes on
     name, body = place
-    messages = [*after.broker.queues[name].messages, *_held(after.broker, name)]
+    queue = after.broker.queues[name]
+    messages = [*queue.messages, *queue.log, *_held(after.broker, name)]
     if any(m.content.body == body and (m.deaths or m.content.properties.get("headers")) for m in messages):
         return True
-    queue = before.broker.queues.get(name)
-    return queue is not None and any(each.message.content.body == body for each in queue.dropping)
+    earlier = before.broker.queues.get(name)
+    return earlier is not None and any(each.message.content.body == body for each in earlier.dropping)
 
 
 # ------------------------------------------------------------------------------------------------------- limits
@@ -155,6 +158,8 @@ def _delivered(step: Step, after: Position) -> Iterator[tuple[TraceEvent, Channe
 
 
 def _tags(before: Position, step: Step, after: Position) -> Iterator[str]:
+    if not after.broker.dialect.extensions:
+        return  # in the text numbers may be left out
     for event in step.frames if step.kind == "output" else ():
         key = (event.connection, event.channel)
         if event.name in ("basic.deliver", "basic.get-ok"):
@@ -279,7 +284,8 @@ def _has_room(broker: Broker, queue: Queue, channel: Channel, tag: str) -> bool:
     if 0 < consumer.prefetch <= held:
         return False
     limit = channel.channel_prefetch
-    return not (limit and queue.type is QueueType.CLASSIC and not consumer.no_ack and len(channel.unacknowledged) >= limit)
+    is_shared = queue.type is QueueType.CLASSIC and not consumer.no_ack
+    return not (limit and is_shared and len(channel.unacknowledged) >= limit)
 
 
 def _nobody(before: Position, step: Step, after: Position) -> Iterator[str]:
@@ -306,13 +312,12 @@ def _end_is_owed(broker: Broker, channel: Channel, tag: str) -> bool:
 def _back(before: Position, step: Step, after: Position) -> Iterator[str]:
     """What a client held and is ready now says that it was delivered."""
     held = {
-        id_: entry.queue.name
+        (entry.queue.name, entry.message.content.body)
         for channel in before.broker.channels.values()
         for entry in channel.unacknowledged.values()
         if entry.queue.type is not QueueType.STREAM
-        for id_ in [(entry.queue.name, entry.message.content.body)]
     }
-    if not held or "broker." in step.text:
+    if not held or "broker." in step.text or any(each.name in _BRINGS for each in step.frames):
         return
     ready = {(queue.name, each.content.body) for queue in before.broker.queues.values() for each in queue.messages}
     for queue in after.broker.queues.values():
@@ -349,9 +354,9 @@ def _errors(before: Position, step: Step, after: Position) -> Iterator[str]:
         yield f"{step.text} closes {', '.join(f'{name}.{number}' for name, number in closed)}"
     for key, channel in after.broker.channels.items():
         earlier = before.broker.channels.get(key)
-        if earlier is not None and key not in closed and _what_it_has(earlier) != _what_it_has(channel):
-            if not _loses_queue(before, after):
-                yield f"{step.text} changes what {key[0]}.{key[1]} has"
+        is_other = earlier is not None and key not in closed and not _loses_queue(before, after)
+        if earlier is not None and is_other and _what_it_has(earlier) != _what_it_has(channel):
+            yield f"{step.text} changes what {key[0]}.{key[1]} has"
 
 
 def _what_it_has(channel: Channel) -> tuple[object, ...]:
@@ -370,11 +375,15 @@ PROPERTIES: Sequence[Property] = (
         " rule that has a name.",
         _one_place,
     ),
-    Property("limits", "No consumer and no channel holds more than its limit, but by the rule that allows it.", _limits),
-    Property("tags", "The delivery tags of a channel are 1, 2, 3, … without gap.", _tags),
+    Property("limits", "No consumer or channel holds more than its limit, but by the rule that allows it.", _limits),
+    Property(
+        "tags",
+        "The delivery tags of a channel are 1, 2, 3, … without gap (the text lets a broker leave out numbers).",
+        _tags,
+    ),
     Property("confirms", "Each publish in confirm mode is settled once, by a frame that says so.", _confirms),
     Property("returns", "A mandatory message that reaches no queue is returned once, before its confirm.", _returns),
-    Property("quiet", "A quiet state owes nothing, and of a state that is not quiet something says what is owed.", _quiet),
+    Property("quiet", "A quiet state owes nothing, and of any other it is said what it owes.", _quiet),
     Property("served", "In a quiet state no message waits while a consumer has room.", _served),
     Property("nobody", "Nothing is delivered to whom was cancelled, or whose channel is closed.", _nobody),
     Property("given back", "What was given back can be delivered again, and says that it was delivered.", _back),
@@ -384,13 +393,14 @@ PROPERTIES: Sequence[Property] = (
 
 #: The properties that are not of single steps, with their sentences.
 SAME, COPIED, AGREED, JUDGED = "same", "copied", "agreed", "judged"
-SERVED, COMES_TO_REST = "served alone", "comes to rest"
+SERVED, COMES_TO_REST, SOUND = "served alone", "comes to rest", "sound"
 OTHERS = {
     SAME: "States that compare as equal permit the same outputs and have equal successors.",
     COPIED: "A state that was copied and gone on from is as one that was never copied.",
     AGREED: "What is enumerated as permitted is accepted, and a quiet state accepts nothing.",
     JUDGED: "What the model permits the judge accepts, and the judge of the open world as well.",
     SERVED: "The embedded broker does only what is permitted.",
+    SOUND: "No rule breaks down over anything that a client may send or the broker does.",
     COMES_TO_REST: "From every state a quiet one is reached without any further input.",
 }
 

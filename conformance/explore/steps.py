@@ -7,7 +7,7 @@ is quiet, a barrier may show so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from amqpspec.conformance.explore.formable import formable
@@ -79,10 +79,10 @@ def _make_ready(position: Position, command: Command) -> list[TraceEvent]:
         return frames
     if name not in position.broker.connections:
         frames += connect(position, event_for(position, command))
-    if number and not command.as_it_stands and command.method != "channel.open":
-        if position.broker.channels.get((name, number)) is None:
-            frames.append(process_input(position, Method(name, number, "channel.open", {}, sent=True)))
-            frames += answers(position)
+    opens = number and not command.as_it_stands and command.method != "channel.open"
+    if opens and position.broker.channels.get((name, number)) is None:
+        frames.append(process_input(position, Method(name, number, "channel.open", {}, sent=True)))
+        frames += answers(position)
     return frames
 
 
@@ -139,6 +139,7 @@ def process_input(position: Position, event: TraceEvent) -> TraceEvent:
     explanation.time_passes(position.now)
     explanation.pending.append(event)
     explanation.process_pending(len(explanation.pending) - 1)
+    _look_at_time(position)
     return event
 
 
@@ -149,12 +150,15 @@ def send(position: Position, event: TraceEvent) -> Mismatches:
     if not wrong:
         fronts_were_seen(explanation.broker, position.now)
         explanation.expect_internal_events()
+        _look_at_time(position)
     return wrong
 
 
 def come_to_rest(position: Position) -> None:
     """A barrier shows that nothing is under way, as `Acceptor.quiescent` has it."""
     broker = position.broker
+    if position.world.has_time:
+        position.explanation.time_passes(position.now)  # what a barrier sends comes after what is certain by then
     for _, queue in broker.touched:
         queue.at_rest = queue.next_position
         queue.handed_out = 0
@@ -176,7 +180,7 @@ def close_oks(position: Position) -> Iterator[Method]:
             yield Method(connection.name, 0, "connection.close-ok", {}, sent=True)
 
 
-def _is_owed(owed: list[object] | list[Expected], method: str) -> bool:
+def _is_owed(owed: Iterable[object], method: str) -> bool:
     return any(isinstance(each, Expected) and each.method == method for each in owed)
 
 
@@ -251,7 +255,8 @@ def command_steps(position: Position) -> Iterator[tuple[Step, Position]]:
         if command.method == CLOCK_WAIT:
             yield _waited(further, command, left)
         else:
-            yield from _processed(further, "input", event_for(position, command), left, position.inputs_left - 1, str(command))
+            event = event_for(position, command)
+            yield from _processed(further, "input", event, left, position.inputs_left - 1, str(command))
 
 
 def _next_in_order(position: Position) -> Iterator[tuple[Step, Position]]:
@@ -281,16 +286,21 @@ def _waited(position: Position, command: Command, left: tuple[int, ...]) -> tupl
     further = position.fork()
     further.left, further.inputs_left = left, position.inputs_left - 1
     further.now += command.arguments.get("milliseconds", 0) / 1000
-    event = process_time(further, command)
-    return Step("wait", str(command), (event,)), further
+    process_time(further)
+    return Step("wait", str(command), (event_for(further, command),)), further
 
 
-def process_time(position: Position, command: Command) -> TraceEvent:
+def process_time(position: Position) -> None:
     """The time of the position is there."""
-    event = event_for(position, command)
     position.explanation.time_passes(position.now)
     position.broker.client_idle_until = position.now
-    return event
+    _look_at_time(position)
+
+
+def _look_at_time(position: Position) -> None:
+    """What may come about by now is under way."""
+    if position.world.has_time:
+        position.explanation.note_observation(position.now)
 
 
 def can_be_sent(position: Position, command: Command) -> bool:
@@ -300,7 +310,8 @@ def can_be_sent(position: Position, command: Command) -> bool:
         return True
     connection = broker.connections.get(command.connection)
     if connection is None or connection.state is not ConnectionState.OPEN:
-        return command.method == "connection.open" and (connection is None or connection.state is ConnectionState.CLOSED)
+        is_over = connection is None or connection.state is ConnectionState.CLOSED
+        return is_over and command.method == "connection.open"
     if command.method == "connection.open" and not command.as_it_stands:
         return False
     if not command.channel or command.as_it_stands:

@@ -105,12 +105,12 @@ def _worlds(path: Path, said: Mapping[str, Any]) -> Iterator[World]:
         if type(value) is not _KEYS[key] or (_KEYS[key] is list and not all(isinstance(each, str) for each in value)):
             kind = {str: "a text", bool: "true or false", int: "a number", list: "a list of texts"}[_KEYS[key]]
             raise CommandFileError(f"{path}: {key} must be {kind}")
-    dialects = said.get("dialects", [DEFAULT_DIALECT.name])
-    types = said.get("queue-types", [None])
-    for what, names, known in (("dialect", dialects, DIALECTS), ("queue type", types, (*QUEUE_TYPES, None))):
-        for name in names:
-            if name not in known:
-                raise CommandFileError(f"{path}: {name!r} is not a {what}")
+    dialects: list[str] = said.get("dialects", [DEFAULT_DIALECT.name])
+    types: list[str | None] = said.get("queue-types", [None])
+    for what, names, known in (("dialect", dialects, tuple(DIALECTS)), ("queue type", types, (*QUEUE_TYPES, None))):
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise CommandFileError(f"{path}: {unknown[0]!r} is not a {what}")
     if not said.get("commands"):
         raise CommandFileError(f"{path}: commands are missing")
     for dialect in dialects:

@@ -78,7 +78,7 @@ class Lost:
     """A message that may have been on its way to a consumer when the channel ended, and what it was like then."""
 
     consumer: Consumer
-    message: Message = law(view="lost")
+    message: Message
     as_it_was: Message
 
 
@@ -172,7 +172,7 @@ class Channel:
     #: where it wants no answer
     may_still_be_served: dict[str, Consumer] = doubt(factory=dict, view="leaving")
     #: what may be seen of a channel that has ended, until the end is seen as well (model.outputs.late_deliveries)
-    lost: list[Lost] = doubt(factory=list)
+    lost: list[Lost] = doubt(factory=list, view="lost")
     #: replies that it owed when it ended, or its connection did: sent before, perhaps, where the end is known from
     #: elsewhere
     unread: tuple[Expected, ...] = doubt(())

@@ -293,10 +293,15 @@ def _deaths(message: Message, _: Broker) -> Hashable:
     return tuple(map(_table, message.deaths)), is_first_here(message)
 
 
-def _lost(lost: Lost, broker: Broker) -> Hashable:
-    """Has it gone back to its queue, and had no room there?"""
-    message = lost.message
-    return view_as(Message)(message, broker), message in lost.consumer.queue.messages, message.reason in BEYOND_LIMIT
+def _lost(channel: Channel, broker: Broker) -> Hashable:
+    """Has each gone back to its queue, or had no room there?"""
+    see = view_as(Lost)
+    return tuple(
+        [
+            (see(each, broker), each.message in each.consumer.queue.messages, each.message.reason in BEYOND_LIMIT)
+            for each in channel.lost
+        ]
+    )
 
 
 def _ended(channel: Channel, _: Broker) -> Hashable:

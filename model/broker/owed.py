@@ -10,7 +10,7 @@ Requirements:
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 
 from amqpspec.model.broker.effects import Effect
 from amqpspec.model.broker.field_kinds import apart, doubt, law, to_blame
@@ -49,11 +49,11 @@ class Expected:
     due: Due | None = None
 
     # ---- blame
-    blame: dict[str, str] = field(default_factory=dict)
+    blame: dict[str, str] = to_blame(factory=dict)
     #: counts as exercise of its requirements (barrier traffic does not)
-    counted: bool = True
+    counted: bool = to_blame(True)
     #: the requirement that a request of the client's comes under which crosses it
-    crossing: str = ""
+    crossing: str = to_blame("")
 
 
 @dataclass(slots=True, eq=False)

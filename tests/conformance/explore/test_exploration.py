@@ -114,7 +114,8 @@ def test_the_counterexample_is_a_command_file() -> None:
     exploration = Exploration(GIVEN_BACK)
     exploration.explore()
     path = exploration.path(exploration.result.variants - 1)
-    text = command_file(GIVEN_BACK, Violation("small", "tags", "told\nin lines", path, "q: m1 ready", "q: nothing ready"))
+    violation = Violation("small", "tags", "told\nin lines", path, "q: m1 ready", "q: nothing ready")
+    text = command_file(GIVEN_BACK, violation)
     (file,) = parse_command_file(text)
     sent = [step for step in path if step.kind == "input"]
     assert len(file.commands) == len(GIVEN_BACK.setup) + len(sent)
@@ -129,9 +130,10 @@ def test_the_counterexample_is_a_command_file() -> None:
 
 def test_worlds_are_explored_by_several_processes_as_by_one() -> None:
     chosen = [ONE_GET, CONFIRMED]
-    alone = {id(small): found.states for small, found in explored_in(chosen, Bounds())}
-    several = {small.setup: found.states for small, found in explored_in(chosen, Bounds(), jobs=2)}
-    assert several == {small.setup: alone[id(small)] for small in chosen}
+    alone = {small.inputs: found.states for small, found in explored_in(chosen, Bounds())}
+    several = {small.inputs: found.states for small, found in explored_in(chosen, Bounds(), jobs=2)}
+    assert several == alone
+    assert len(several) == 2
 
 
 def test_the_worlds_of_the_project_can_be_read_and_begun() -> None:
