@@ -19,7 +19,7 @@ from amqpspec.model.defects.habits import HABITS
 from amqpspec.model.defects.limits import LIMITS
 from amqpspec.model.defects.policies import POLICIES
 from amqpspec.model.defects.queues import QUEUES
-from amqpspec.model.defects.restarts import FORGOTTEN_FLAG, RESTARTS
+from amqpspec.model.defects.restarts import FORGOTTEN_FLAGS, RESTARTS
 from amqpspec.model.defects.reused_names import REUSED_NAMES
 from amqpspec.model.defects.reused_tags import REUSED_TAGS
 from amqpspec.model.defects.streams import STREAMS
@@ -37,7 +37,7 @@ from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.promises.versions import RABBITMQ, Version
 
 TRANSITIONS: tuple[DefectTransition, ...] = (*CRASHES, *ANSWERS)
-OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (*TOLD_NUMBERS, TIMEOUT_TEXT, *CHANGED_PROPERTIES, FORGOTTEN_FLAG)
+OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (*TOLD_NUMBERS, TIMEOUT_TEXT, *CHANGED_PROPERTIES, *FORGOTTEN_FLAGS)
 WINDOWS: tuple[Window, ...] = (
     *CROSSINGS, *REUSED_NAMES, *REUSED_TAGS, *ACTIVE_CONSUMERS, *TIMEOUTS, *STREAMS, *TRANSACTIONS, *QUEUES, *LIMITS,
     *POLICIES, *RESTARTS,

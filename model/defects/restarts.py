@@ -20,10 +20,9 @@ _at_start = partial(Window, kinds=("broker.restart",))
 _NOTED_AFTER = 1.5
 
 
-def _forgets(broker: Broker, method: Method, mismatch: Mismatch) -> bool:
-    """Also of what a client held, where the queue stops before it hears of the end of the channel."""
+def _forgets(requirement: str, broker: Broker, method: Method, mismatch: Mismatch) -> bool:
     is_flag = mismatch.shape is Shape.WRONG_ARGUMENT and mismatch.detail.endswith(" redelivered")
-    return is_flag and mismatch.requirement in (GIVEN_BACK, HELD) and not method.arguments.get("redelivered")
+    return is_flag and mismatch.requirement == requirement and not method.arguments.get("redelivered")
 
 
 def _kills_dead_letters(broker: Broker, action: OperatorAction) -> Scope | None:
@@ -47,15 +46,29 @@ def _is_of_letter(broker: Broker, difference: Difference) -> bool:
     return isinstance(event, Method) and event.content is not None and is_dead_letter(event.content)
 
 
-FORGOTTEN_FLAG = OutputDefect(
-    name="stop-forgets-redelivered",
-    requirement=GIVEN_BACK,
-    statement="A message that was given back to a classic queue by basic.nack or basic.recover comes with"
-    " redelivered=false when the broker was stopped and started again; seldom also one that a client held.",
+_forgotten = partial(
+    OutputDefect,
     source="v4.3.4 rabbit_variable_queue:set_deliver_flag, maybe_inc_delivery_count (only failed deliveries are kept"
     " over a stop)",
     dialects=("rabbitmq-4.3",),
-    explains=_forgets,
+)
+
+FORGOTTEN_FLAGS: tuple[OutputDefect, ...] = (
+    _forgotten(
+        name="stop-forgets-redelivered",
+        requirement=GIVEN_BACK,
+        statement="A message that was given back to a classic queue by basic.nack or basic.recover comes with"
+        " redelivered=false when the broker was stopped and started again.",
+        explains=partial(_forgets, GIVEN_BACK),
+    ),
+    _forgotten(
+        name="stop-forgets-held",
+        requirement=HELD,
+        statement="A message of a classic queue that a client holds when the broker is stopped comes with"
+        " redelivered=false, where the queue stops before it has heard of the end of the channel.",
+        by_chance=True,
+        explains=partial(_forgets, HELD),
+    ),
 )
 
 RESTARTS: tuple[Window, ...] = (

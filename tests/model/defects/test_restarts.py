@@ -33,7 +33,7 @@ def test_a_stop_is_known_to_forget_what_was_held_on_4_3_only(dialect: str) -> No
         delivery_tag=1, redelivered=False, exchange="", routing_key="q", message_count=0,
     ).rest()  # fmt: skip
     failure = talk.restart("broker.stop").get(1, "m1", 0).failure
-    assert (failure.requirement, failure.defect) == ("DURABLE-020", "stop-forgets-redelivered")
+    assert (failure.requirement, failure.defect) == ("DURABLE-003", "stop-forgets-held")
     assert is_as_known(failure, dialect) == (dialect == "rabbitmq-4.3")
 
 
