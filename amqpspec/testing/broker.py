@@ -216,8 +216,11 @@ class EmbeddedBroker:
 
         return self._in_broker(look)
 
-    def published(self, exchange: str, vhost: str | None = None) -> list[Published]:
+    def published(
+        self, exchange: str, vhost: str | None = None, *, routing_key: str | None = None
+    ) -> list[Published]:
         """What was published to the exchange, in its order, also what went to no queue; "" is the default exchange.
+        With a `routing_key`, what was published with just that.
 
         What a transaction has published counts from its commit on. A refused publish does not count. Raises `KeyError`
         for an exchange that is not there, and that nothing was published to.
@@ -228,7 +231,7 @@ class EmbeddedBroker:
             found = publications(broker, exchange)
             if not found and exchange and exchange not in broker.exchanges:
                 raise KeyError(f"no exchange {exchange!r}; there are: {', '.join(filter(None, broker.exchanges))}")
-            return found
+            return [each for each in found if routing_key in (None, each.routing_key)]
 
         return self._in_broker(look)
 

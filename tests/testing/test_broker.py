@@ -152,6 +152,8 @@ class TestWhatIsInIt:
         assert [(each.body, each.routing_key, each.queues) for each in told] == [
             (b"one", "a.b", ("q",)), (b"nobody", "b", ()), (b"committed", "a.c", ("q",)),
         ]  # fmt: skip
+        assert [each.body for each in broker.published("orders", routing_key="b")] == [b"nobody"]
+        assert broker.published("orders", routing_key="") == []
 
     def test_an_exchange_that_never_was_is_told(self, broker: EmbeddedBroker) -> None:
         with pytest.raises(KeyError, match=r"no exchange 'typo'; there are: amq\.direct"):
