@@ -12,6 +12,8 @@ Requirements:
 
 * CANCEL-015: Queue expiry / vhost deletion. x-expires deletion cannot hit a queue with consumers; vhost deletion sends
   basic.cancel to each consumer, then connection.close 320. [rabbit_channel.erl; rabbit_reader.erl]
+* DURABLE-018: Expiring queues. The time of a durable queue with x-expires begins anew when the broker is up again.
+  [RabbitMQ guide: time-to-live and expiration (queue TTL: leases of durable queues restart)]
 * QUEUE-027: x-expires. A queue with x-expires is deleted after being unused that long; no basic.cancel arises since
   there is no consumer at that moment. Uses are a consumer, basic.get, on classic queues a declare with an answer, and
   on quorum queues whoever holds messages; on these expiry is evaluated on a coarser tick (5 s).
@@ -98,7 +100,9 @@ def expiries(broker: Broker, now: float, *, is_certain: bool, ahead: float = 0.0
     broker.latest = max(broker.latest, now)
     for queue, seconds in list(_idle(broker)):
         is_unused = len(queue.present_consumers) == len(queue.consumers)
-        if is_certain and is_unused and now > queue.idle_by + seconds + SLACK[queue.type]:
+        # while the broker is down no queue expires: its time begins anew with it (DURABLE-018)
+        must_expire = is_certain and is_unused and not broker.down_by
+        if must_expire and now > queue.idle_by + seconds + SLACK[queue.type]:
             expire(broker, queue)
         elif now + ahead >= _earliest(queue, seconds) and queue.expiring_use != queue.uses:
             queue.expiring_use = queue.uses

@@ -9,6 +9,7 @@ from amqpspec.model.broker.queues import Binding, Exchange, Message, Queue
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import OPERATOR, Content, Fault
+from amqpspec.model.rules.extensions.queue_expiry import begin, expiries
 from amqpspec.model.rules.inputs import process
 
 PERSISTENT, TRANSIENT = 2, 1
@@ -110,3 +111,18 @@ def test_what_changes_nothing(name: str) -> None:
     put(broker, queue, "m1")
     process(broker, Fault(OPERATOR, 0, name, {"connection": "a"}, sent=True))
     assert left(queue) == ["m1"] and not broker.down_by and not broker.failed
+
+
+def test_no_queue_is_known_to_expire_while_the_broker_is_down() -> None:
+    """A stop and a start may take longer than its time, which begins anew with the broker (DURABLE-018)."""
+    queue = Queue("q", QueueType.CLASSIC, durable=True, arguments={"x-expires": 20_000})
+    broker = broker_with(queue)
+    begin(broker, queue)
+    process(broker, Fault(OPERATOR, 0, "broker.stop", {}, sent=True))
+    expiries(broker, 30.0, is_certain=True)
+    broker.now = 30.0
+    process(broker, Fault(OPERATOR, 0, "broker.restart", {}, sent=True))
+    expiries(broker, 45.0, is_certain=True)
+    assert "q" in broker.queues
+    expiries(broker, 60.0, is_certain=True)
+    assert "q" not in broker.queues
