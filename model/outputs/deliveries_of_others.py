@@ -42,7 +42,7 @@ def as_of_others(queue: Queue, message: Message, method: Method, expected: Mappi
         arguments |= {"exchange": message.exchange, "routing_key": message.routing_key}
     content = method.content
     if content is not None:
-        open_ones = ("expiration",) if message.deaths else ()
+        open_ones: tuple[str, ...] = ("expiration",) if message.deaths else ()
         open_ones += ("delivery_mode",) if queue.type is QueueType.STREAM else ()
         properties = _with_theirs(message, expected, content.properties, open_ones)
         content = replace(content, properties=properties)
