@@ -3,6 +3,18 @@
 A dead letter comes, with its content. Which headers tell of its history, whether they do, whether it is a redelivery,
 by which of its exchanges and keys it is named, and whether its expiration still shows, is the product's way (DLX-001,
 DLX-005, DLX-006). So is by which header a stream numbers its messages, and from which number on (STREAM-003).
+
+Requirements:
+
+* DLX-001: Reasons. The reason of a dead-lettering is rejected (nack/reject requeue=false), expired, maxlen, or
+  delivery_limit (quorum). [rabbit_dead_letter; RabbitMQ Java client test DeadLetterExchange]
+* DLX-005: Routing. Dead-lettering uses x-dead-letter-routing-key or the original keys; the delivered exchange is the
+  name of the dead-letter exchange. [RabbitMQ Java client test DeadLetterExchange]
+* DLX-006: Expiration removed. expiration property is removed from the dead-lettered message and kept as
+  original-expiration in x-death. [rabbit_dead_letter]
+* STREAM-003: Non-destructive, offset header. Reading a stream takes nothing away: every consumer is handed the same
+  messages, in the order of the log, also after others have acknowledged them. Deliveries carry x-stream-offset (from 0,
+  a long-long-int), and redelivered is always false. [RabbitMQ guide: streams; rabbit_stream_queue:stream_entries]
 """
 
 from __future__ import annotations
