@@ -8,7 +8,7 @@ RabbitMQ's alone, and so no fault of another product, are in `OWN_WAYS`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +19,7 @@ from amqpspec.model.broker.reply_addresses import ADDRESS
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 from amqpspec.model.protocol.methods import Content, Method, TraceEvent
-from amqpspec.targets.embedded.hooks import Chapter, Fault, Proceed, altered
+from amqpspec.targets.embedded.hooks import Chapter, Fault, InputHook, OutputHook, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
 #: What they serve.
@@ -31,11 +31,11 @@ _CHAPTER = Chapter()
 _DELIVERIES = ("basic.deliver", "basic.get-ok")
 
 
-def on_output(name: str, requirement: str, does: str, *methods: str) -> Any:
+def on_output(name: str, requirement: str, does: str, *methods: str) -> Callable[[OutputHook], OutputHook]:
     return _CHAPTER.on_output(name, requirement, does, *methods, dialect=DIALECT.name)
 
 
-def on_input(name: str, requirement: str, does: str, *methods: str) -> Any:
+def on_input(name: str, requirement: str, does: str, *methods: str) -> Callable[[InputHook], InputHook]:
     return _CHAPTER.on_input(name, requirement, does, *methods, dialect=DIALECT.name)
 
 
@@ -53,7 +53,8 @@ def _latest_death(method: Method) -> Mapping[str, Any] | None:
     if method.content is None or not is_dead_letter(method.content):
         return None
     history = method.content.properties["headers"][HISTORY]
-    return history[0] if isinstance(history, list) and history and isinstance(history[0], dict) else None
+    latest = history[0] if isinstance(history, list) and history else None
+    return latest if isinstance(latest, dict) and "time" in latest else None  # not one that a client has sent
 
 
 @on_output("no-death-headers", "DLX-002", "A dead letter does not tell that it died.", *_DELIVERIES)
@@ -127,7 +128,7 @@ def _(broker: ServedBroker, event: Method, proceed: Proceed) -> None:
 _ODD = MappingProxyType({"x-max-length": 0, "x-message-ttl": 0, "x-max-priority": 255, "x-expires": 1})
 
 
-@on_input("odd-arguments-refused", "QUEUE-013", "A limit of 0, a time of 0 and 255 priorities are refused.", "queue.declare")
+@on_input("odd-arguments-refused", "QUEUE-013", "Limits of 0 and 255 priorities are refused.", "queue.declare")
 def _(broker: ServedBroker, event: Method, proceed: Proceed) -> None:
     table = event.arguments.get("arguments") or {}
     is_odd = any(name in table and table[name] == value for name, value in _ODD.items())
@@ -170,7 +171,7 @@ _CHAPTER.faults["other-reply-addresses"] = Fault(
 )  # fmt: skip
 
 
-@on_output("offsets-from-one", "STREAM-003", "A stream numbers its messages from 1, in a header of its own.", "basic.deliver")
+@on_output("offsets-from-one", "STREAM-003", "A stream numbers from 1, in a header of its own.", "basic.deliver")
 def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
     headers = dict(method.content.properties.get("headers") or {}) if method.content is not None else {}
     if "x-stream-offset" not in headers:
@@ -179,7 +180,7 @@ def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
     return [_with_headers(method, headers)]
 
 
-@on_output("other-words", "PUBLISH-012", "Errors say nothing but their code, and a wrong user-id is 403.", "channel.close")
+@on_output("other-words", "PUBLISH-012", "Errors have no words, and a wrong user-id is 403.", "channel.close")
 def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
     is_of_publish = (method.arguments["class_id"], method.arguments["method_id"]) == (60, 40)
     code = method.arguments["reply_code"]

@@ -188,7 +188,7 @@ def _seen_extension(
         return SeenExtension(capability, announced, Working.WORKS if announced else Working.REFUSED)
     about = (each for each in judgement.exercised if capability in (capability_of(each), *requirement(each).features))
     shown = capability in METHODS.values() or any(True for _ in about)
-    if judgement.verdict is Verdict.PASS and shown:
+    if _explains(judgement) and shown:
         return SeenExtension(capability, announced, Working.WORKS)
     observed = _observed(rows, judgement)
     if any(row["kind"] == "frame" and row["direction"] == "received" and row["method"] in _ENDS for row in rows):
@@ -208,7 +208,7 @@ def _ignored(
     return {
         name
         for name, (sequence, base) in zip(names, bases.items(), strict=True)
-        if sequence in done and judged_by(rows[sequence], base).verdict is Verdict.PASS
+        if sequence in done and _explains(judged_by(rows[sequence], base))
     }
 
 

@@ -44,9 +44,7 @@ FEATURES: Mapping[str, Feature] = MappingProxyType(
                 "x-dead-letter-routing-key", "dead letters are published with that key", "x-dead-letter-exchange"
             ),
             _argument("x-max-length", "of the messages that are ready at most so many stay, the newest"),
-            _argument(
-                "x-max-length-bytes", "of the messages that are ready the newest stay, with at most so many octets"
-            ),
+            _argument("x-max-length-bytes", "of the messages that are ready the newest stay, within so many octets"),
             Feature(
                 "x-overflow",
                 "with reject-publish what is too much is refused, and nacked",

@@ -205,24 +205,26 @@ def _entry(where: str, area: str, prefix: str, table: dict[str, Any]) -> Require
     for name, allowed in (("level", LEVELS), ("determinism", DETERMINISM)):
         if texts[name] not in allowed:
             raise RegistryError(f"{where}: {name} must be one of {', '.join(allowed)}, not {texts[name]!r}")
-    fields: dict[str, Any] = {**texts, **_part_of_others(where, table)}
+    features, neutral = _part_of_others(where, table)
     return Requirement(
         area=area,
         queue_types=_queue_types(where, table["queue_types"]),
         dialects=_dialects(where, table["dialects"]),
-        **fields,
+        features=features,
+        neutral=neutral,
+        **texts,
     )
 
 
-def _part_of_others(where: str, table: dict[str, Any]) -> dict[str, Any]:
-    """What of it holds products that are not RabbitMQ, beside what the dialects say."""
+def _part_of_others(where: str, table: dict[str, Any]) -> tuple[tuple[str, ...], str]:
+    """What of it holds products that are not RabbitMQ, beside what the dialects say: `features` and `neutral`."""
     features, neutral = table.get("features", []), table.get("neutral", AS_STATED)
     known = (*FEATURES, *CAPABILITIES)
     if not isinstance(features, list) or not all(each in known for each in features):
         raise RegistryError(f"{where}: features must be a list of {', '.join(known)}")
     if not isinstance(neutral, str) or not neutral.strip() or ("neutral" in table and not features):
         raise RegistryError(f"{where}: neutral must be a text that is not empty, beside features")
-    return {"features": tuple(features), "neutral": _one_line(neutral)}
+    return tuple(features), _one_line(neutral)
 
 
 def _queue_types(where: str, value: object) -> tuple[str, ...]:

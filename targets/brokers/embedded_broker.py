@@ -212,9 +212,12 @@ class EmbeddedBroker:
 
 def embedded(target: str, dialect: Dialect | None = None, clock: Clock = COMMON) -> EmbeddedBroker:
     """The one that `embedded`, `embedded:FAULT` or `embedded:VARIANT` means. Raises `UnknownFault`."""
+    from amqpspec.targets.compatible import COMPATIBLE_VARIANTS
     from amqpspec.targets.variants import VARIANTS
 
     name = target.partition(":")[2]
+    if name in COMPATIBLE_VARIANTS:
+        return EmbeddedBroker(dialect, fault=COMPATIBLE_VARIANTS[name], clock=clock)
     if name in VARIANTS:
         return EmbeddedBroker(VARIANTS[name].dialect, clock=clock)
     return EmbeddedBroker(dialect, fault=name or None, clock=clock)

@@ -5,13 +5,20 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.conformance.profile.measuring import measure
-from amqpspec.conformance.profile.profile import Profile, SeenChoice, SeenExtension, choices_in_words
+from amqpspec.conformance.profile.profile import Profile, SeenChoice, SeenExtension, Working, choices_in_words
 from amqpspec.conformance.profile.shows import shows, shows_of_extensions
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import TargetDescription
-from amqpspec.model.promises.dialects.extensions import EXTENSIONS
+from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
+from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 from amqpspec.model.promises.dialects.settled import TEXT_CHOICES
+from amqpspec.model.promises.features import FEATURES
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.clock import FastForwardClock
+
+ALL = text_with(EXTENSIONS)
 
 
 def seen(name: str, *values: str) -> SeenChoice:
@@ -44,13 +51,17 @@ def test_what_explains_everything_is_named_where_nothing_else_does() -> None:
 
 def test_an_extension_counts_where_it_is_announced_or_shown() -> None:
     extensions = (
-        SeenExtension("basic.nack", announced=True, works=False),
-        SeenExtension("publisher_confirms", announced=False, works=True),
-        SeenExtension("consumer_priorities", announced=False, works=False),
+        SeenExtension("basic.nack", True, Working.IN_PART),
+        SeenExtension("publisher_confirms", False, Working.WORKS),
+        SeenExtension("consumer_priorities", False, Working.IN_PART),
+        # of what no capability tells, it counts whether it makes a difference
+        SeenExtension("expiration", False, Working.IN_PART),
+        SeenExtension("x-expires", False, Working.IGNORED),
+        SeenExtension("streams", False, Working.REFUSED),
     )
     profile = Profile((), extensions, ("authentication_failure_close", "connection.blocked"))
-    assert profile.held_to == ("authentication_failure_close", "basic.nack", "publisher_confirms")
-    assert profile.dialect.name == "amqp-0-9-1+authentication_failure_close+basic.nack+publisher_confirms"
+    assert profile.held_to == ("authentication_failure_close", "basic.nack", "publisher_confirms", "expiration")
+    assert profile.dialect.name == "amqp-0-9-1+authentication_failure_close+basic.nack+publisher_confirms+expiration"
 
 
 def test_choices_in_words() -> None:
@@ -67,3 +78,38 @@ def test_an_extension_works_where_what_it_is_about_is_kept(fault: str | None, wo
         target = TargetUnderTest(broker.address, TargetDescription("embedded", "amqpspec", "0", "amqp-0-9-1"))
         (seen,) = measure(target, choices=(), extensions=["consumer_priorities"]).extensions
     assert seen.works is works and not seen.announced
+
+
+def tried(feature: str, fault: str | None = None, dialect: Dialect = ALL) -> Working:
+    clock = FastForwardClock()
+    with EmbeddedBroker(dialect, fault=fault, clock=clock) as broker:
+        description = TargetDescription("embedded", "amqpspec", "0", "amqp-0-9-1")
+        target = TargetUnderTest(broker.address, description, deadline=1.0, capabilities=frozenset(), clock=clock)
+        (seen,) = measure(target, choices=(), extensions=[feature]).extensions
+    return seen.working
+
+
+@pytest.mark.parametrize("dialect", ["rabbitmq-4.3", "rabbitmq-3", ALL.name])
+@pytest.mark.parametrize("feature", FEATURES)
+def test_each_feature_is_found_by_trying(feature: str, dialect: str) -> None:
+    assert tried(feature, dialect=dialect_named(dialect)) is Working.WORKS
+
+
+@pytest.mark.parametrize(
+    ("feature", "fault", "working"),
+    [
+        ("expiration", "expiration-ignored", Working.IGNORED),
+        ("x-max-length-bytes", "byte-limit-ignored", Working.IGNORED),
+        # it makes a difference, so that it is judged
+        ("x-max-length", "limit-drops-newest", Working.IN_PART),
+        ("x-max-length", "length-limit-one-too-low", Working.IN_PART),
+        ("x-overflow", "refused-publish-acked", Working.IN_PART),
+    ],
+)
+def test_what_does_not_work_is_ignored_or_works_in_part(feature: str, fault: str, working: Working) -> None:
+    assert tried(feature, fault) is working
+
+
+def test_what_the_broker_does_not_have_is_ignored_or_refused() -> None:
+    assert tried("x-message-ttl", dialect=AMQP_0_9_1) is Working.IGNORED
+    assert tried("direct_reply_to", dialect=AMQP_0_9_1) is Working.REFUSED
