@@ -17,7 +17,9 @@ from amqpspec.model.rules.basic.publish import routes_of
 #: Only where basic.qos can limit a whole channel.
 _SHARED = frozenset({"shared limit with room", "shared limit used up"})
 #: Only where there are RabbitMQ's extensions.
-_EXTENSIONS = frozenset({"quorum", "stream", "single active consumer", "priorities", "active and waiting", "full"})
+_EXTENSIONS = frozenset(
+    {"quorum", "stream", "single active consumer", "priorities", "active alone", "active and waiting", "full"}
+)
 _OF_RABBITMQ = ("of a priority", "of a priority above the maximum", "a request", "to an address of replies", "replies")
 
 

@@ -49,8 +49,8 @@ def _consumers(broker: Broker, channel: Channel, queue: Queue | None) -> str | N
         return None
     here = sum(each.channel == channel.key for each in queue.consumers)
     elsewhere = len(queue.consumers) - here
-    if queue.single_active_consumer and here + elsewhere > 1:
-        return "active and waiting"
+    if queue.single_active_consumer and queue.consumers:
+        return "active and waiting" if len(queue.consumers) > 1 else "active alone"
     if not elsewhere:
         return ("no consumer", "one here", "several here")[min(here, 2)]
     return "here and elsewhere" if here else "elsewhere"
@@ -121,7 +121,11 @@ GROUPS: Mapping[str, tuple[tuple[str, ...], Question]] = {
     "before": (("redelivered", "after a recover"), _before),
     "elsewhere": (("nothing out elsewhere", "out on another channel"), _elsewhere),
     "consumers": (
-        ("no consumer", "one here", "several here", "elsewhere", "here and elsewhere", "active and waiting"), _consumers
+        (
+            "no consumer", "one here", "several here", "elsewhere", "here and elsewhere", "active alone",
+            "active and waiting",
+        ),
+        _consumers,
     ),
     "replies": (("one client's replies", "replies under two tags", "replies under one tag"), _replies),
     "limit": (

@@ -17,10 +17,10 @@ SETTLING = ("basic.ack", "basic.reject", "basic.nack")
 #: How often each action is tried, in parts of the whole. Without messages and consumers nothing else is interesting;
 #: what ends a channel is rare, so that sequences live long enough.
 TRAFFIC = {
-    "publish_confirmed": 10, "publish": 6, "publish_through_exchange": 2, "consume": 8, "get": 6, "cancel": 3,
+    "publish_confirmed": 10, "publish": 6, "publish_through_exchange": 4, "consume": 8, "get": 6, "cancel": 3,
     "ack": 12, "nack": 8, "reject": 4, "recover": 2, "settle_everything": 3, "settle_all_so_far": 4,
     "return_several": 2, "close_channel": 4, "close_connection": 3, "purge": 1, "delete_and_declare": 2, "look": 2,
-    "make_a_mistake": 4, "meet_seldom": 8,
+    "make_a_mistake": 4, "meet_seldom": 6,
 }  # fmt: skip
 
 _prefetches = st.sampled_from((0, 1, 1, 2, 3))

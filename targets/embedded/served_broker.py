@@ -26,6 +26,10 @@ class Publication:
     queues: tuple[str, ...]
 
 
+#: Names that it makes up are none of those that a judge makes up for what it has not seen yet.
+_FIRST_SERIAL = 10**12
+
+
 class ServedBroker(Broker):
     """Every message has arrived in its queue at once, so all counts are exact, and no step looks through a queue."""
 
@@ -33,6 +37,7 @@ class ServedBroker(Broker):
 
     def __init__(self, dialect: Dialect, virtual_host: str = "/", own_user: str = "") -> None:
         super().__init__(dialect, virtual_host, own_user)
+        self.serial = _FIRST_SERIAL
         self.bookkeeping.counting = False
         #: of faults that have to remember something
         self.memory: dict[Any, Any] = {}

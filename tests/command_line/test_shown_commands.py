@@ -30,8 +30,8 @@ ELSEWHERE = ("docs/tour.md", "docs/in-house-broker.md", "docs/faults.md", "docs/
 SHOWN = [
     (str(file.relative_to(ROOT)), line)
     for file in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-    for line in re.findall(r"^amqpspec (?:run|replay|check|profile|diff|pipeline|campaign|record|serve|soak) .*$",
-                           file.read_text(encoding="utf-8"), re.MULTILINE)
+    for line in re.findall(r"^amqpspec (?:run|replay|check|coverage|profile|diff|pipeline|campaign|record|serve|soak)"
+                           r" .*$", file.read_text(encoding="utf-8"), re.MULTILINE)
     if str(file.relative_to(ROOT)) not in ELSEWHERE and "echo $?" not in line
 ]  # fmt: skip
 #: What goes on until somebody ends it.
