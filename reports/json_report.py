@@ -22,7 +22,8 @@ def report_object(result: RunResult) -> dict[str, Any]:
 
     `requirements[].verdict` and `summary` are against the promise, `as_known` and `summary_as_known` against the
     broker as it is known; `exit_code` goes by the gate. What only a warning breaks passes both.
-    `requirements[].reason` is there where a verdict other than pass or fail has one. `failures[].rate` is
+    `requirements[].reason` is there where a verdict other than pass or fail has one, `cut_short_by` where the scenario
+    of a requirement was ended by another failure. `failures[].rate` is
     [failed, tried] when the commands were run again, and `seen_again` whether that showed it, else null;
     `failures[].known` what explains a known deviation, `failures[].as_known` "pass" where it is a known defect of the
     target's version (of its dialect, where the version is not known).
@@ -82,6 +83,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
                 "as_known": str(requirement.as_known),
                 "exercised": requirement.exercised,
                 **({} if requirement.reason is None else {"reason": requirement.reason}),
+                **({} if requirement.cut_short_by is None else {"cut_short_by": requirement.cut_short_by}),
             }
             for requirement in result.requirements
         ],

@@ -34,6 +34,8 @@ SIGNS: Mapping[Verdict, str] = {
 
 #: Of a failure that is a warning, and of one that fails no run.
 WARNING_SIGN, ACCEPTED_SIGN = "!", "≈"
+#: Of a requirement that passes, and whose own scenario was cut short by another failure.
+CUT_SIGN = "~"
 
 #: Names of what is left behind, beyond which only their number is told.
 MOST_NAMES = 8
@@ -87,6 +89,11 @@ class Entry:
         return bool(self.failures) and all(map(is_warning, self.failures))
 
     @property
+    def is_cut_short(self) -> bool:
+        """Whether it passes by what others showed, as its own scenario was ended by another failure."""
+        return self.verdict is Verdict.PASS and self.outcome.cut_short_by is not None
+
+    @property
     def is_excused(self) -> bool:
         """Whether all its failures are known deviations, or only arguable."""
         return bool(self.failures) and not any(map(fails_a_run, self.failures))
@@ -101,6 +108,8 @@ class Entry:
         """What it is, without colour."""
         if self.is_accepted:
             return ACCEPTED_SIGN
+        if self.is_cut_short:
+            return CUT_SIGN
         return WARNING_SIGN if self.is_warning else SIGNS[self.verdict]
 
     @property
@@ -108,6 +117,8 @@ class Entry:
         """The verdict against the promise, and whether it fails no run."""
         if self.is_accepted:
             return "accepted"
+        if self.is_cut_short:
+            return f"{self.verdict}, scenario cut short"
         return f"{self.verdict}, warning" if self.is_warning else str(self.verdict)
 
 

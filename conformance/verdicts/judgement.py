@@ -142,6 +142,8 @@ class RequirementVerdict:
     exercised: int
     reason: str | None = None
     differing: Verdict | None = None
+    #: what ended its own scenario before that was over, such as the identity of another failure; None: nothing did
+    cut_short_by: str | None = None
 
     @property
     def as_known(self) -> Verdict:
@@ -360,14 +362,24 @@ class Said(NamedTuple):
     exercised: int
 
 
+def cut_short_by(judgement: SequenceJudgement) -> str | None:
+    """What ended a scenario before it was over, though its own requirement was kept till then; None: nothing did. What
+    the scenario was still to show was not seen.
+    """
+    aim = judgement.requirement
+    if aim is None or judgement.verdict is not Verdict.FAIL or not judgement.exercised.get(aim):
+        return None
+    return None if aim in {each.requirement for each in judgement.failures} else judgement.ended_by
+
+
 def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
     """What one sequence says about each requirement it concerns.
 
     A requirement that a failure blames failed; where it breaks only what the text recommends, it passed. The one that
-    the sequence was written for shares the sequence's fate when that is inconclusive or not applicable. The others that
-    made a difference passed. An inconclusive search is for no requirement; it is filed under "" so that no table loses
-    it. What a recording does not tell is inconclusive. Against the broker as it is known, a requirement passed all of
-    whose failures are known defects.
+    the sequence was written for shares the sequence's fate when that is inconclusive or not applicable; where another
+    failure cut it short, it is not exercised. The others that made a difference passed. An undecided search is for no
+    requirement; it is filed under "" so that no table loses it. What a recording does not tell is inconclusive. Against
+    the broker as it is known, a requirement passed all of whose failures are known defects.
     """
     verdicts = {id: (Verdict.PASS, count) for id, count in judgement.exercised.items() if count > 0}
     aim = judgement.requirement
@@ -377,6 +389,8 @@ def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
     elif aim is not None and aim not in verdicts:
         absent = judgement.verdict is Verdict.NOT_APPLICABLE
         verdicts[aim] = (Verdict.NOT_APPLICABLE if absent else Verdict.NOT_EXERCISED, 0)
+    elif aim is not None and cut_short_by(judgement) is not None:
+        verdicts[aim] = (Verdict.NOT_EXERCISED, 0)
     for id in judgement.undecided:
         verdicts[id] = (Verdict.INCONCLUSIVE, judgement.exercised.get(id, 0))
     said = {id: Said(verdict, verdict, exercised) for id, (verdict, exercised) in verdicts.items()}
