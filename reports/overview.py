@@ -260,6 +260,9 @@ def whole_lines(result: RunResult) -> list[str]:
     """What is wrong with the deviation file, with the broker when the run is over, and what it has not deleted."""
     lines = [f"The deviation file is out of date: {each}" for each in result.problems]
     lines += [f"The broker failed the check at the end of the run: {each}" for each in result.not_whole]
+    if result.connections_left:
+        number = plural(result.connections_left, "connection")
+        lines.append(f"Ended by this run, and still open on the broker's side: {number}")
     if result.left_behind:
         lines.append(f"Made by this run, and not deleted by the broker: {', '.join(_cut(result.left_behind))}")
     return lines

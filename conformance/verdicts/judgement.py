@@ -263,6 +263,8 @@ class RunResult:
     measurements: tuple[tuple[str, Measurement], ...] = ()
     #: what sequences made, and the broker did not delete: "queue NAME", "exchange NAME"
     left_behind: tuple[str, ...] = ()
+    #: connections that the broker still has open when the run is over, where an operator can count them
+    connections_left: int = 0
     #: what is wrong with the broker when the run is over: it is not as whole as it was before
     not_whole: tuple[str, ...] = ()
     #: what the broker refuses, and what is not known for that

@@ -52,6 +52,15 @@ class PartialOperator(Operator, Protocol):
         ...
 
 
+@runtime_checkable
+class CountsConnections(Protocol):
+    """An operator who can tell how many connections the broker has open, whoever made them."""
+
+    def connections(self) -> int | None:
+        """Their number; None: it cannot be told. Raises `targets.errors.OperatorError`."""
+        ...
+
+
 def asked_of(action: str, arguments: Table) -> list[str]:
     """What an operator has to be able to do for that."""
     said = definition_of(arguments) if action == "operator.set-policy" else {}
