@@ -183,11 +183,12 @@ class FoundFailure:
         return self.rate is not None and not self.rate[0]
 
     @property
-    def order(self) -> tuple[bool, bool, int]:
-        """By which failures are listed: the gravest first, behind all others what was not seen again, and behind that
-        what is accepted.
+    def order(self) -> tuple[bool, bool, int, bool]:
+        """By which failures are listed: the gravest first, of these the end of the broker; behind all others what was
+        not seen again, and behind that what is accepted.
         """
-        return self.known is not None, self.not_seen_again, rank(self.failure)
+        is_end = self.failure.requirement == SERVES_ON
+        return self.known is not None, self.not_seen_again, rank(self.failure), not is_end
 
 
 @dataclass(frozen=True, slots=True)
