@@ -194,9 +194,12 @@ def sign_of(found: FoundFailure) -> str:
 
 def severity_line(result: RunResult) -> str | None:
     """What the failures that fail the run do to an application, and how many do it; None where there are none."""
-    counts = Counter(severity_of(found.failure) for found in result.failures if fails_a_run(found))
-    said = ", ".join(f"{severity} {counts[severity]}" for severity in ORDER if counts[severity])
-    return f"What the failures do to an application: {said}" if said else None
+    failing = [found for found in result.failures if fails_a_run(found)]
+    counts = Counter(severity_of(found.failure) for found in failing if not found.not_seen_again)
+    said = [f"{severity} {counts[severity]}" for severity in ORDER if counts[severity]]
+    if unseen := sum(found.not_seen_again for found in failing):
+        said.append(f"not seen again {unseen}")
+    return f"What the failures do to an application: {', '.join(said)}" if said else None
 
 
 def areas(listed: tuple[Entry, ...]) -> tuple[Area, ...]:
