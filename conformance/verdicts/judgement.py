@@ -367,12 +367,14 @@ class Said(NamedTuple):
 
 def cut_short_by(judgement: SequenceJudgement) -> str | None:
     """What ended a scenario before it was over, though its own requirement was kept till then; None: nothing did. What
-    the scenario was still to show was not seen.
+    the scenario was still to show was not seen. A known defect is not meant, whose scenarios were made beside it.
     """
     aim = judgement.requirement
     if aim is None or judgement.verdict is not Verdict.FAIL or not judgement.exercised.get(aim):
         return None
-    return None if aim in {each.requirement for each in judgement.failures} else judgement.ended_by
+    is_own = any(each.requirement == aim for each in judgement.failures)
+    is_known = any(each.defect and each.identity == judgement.ended_by for each in judgement.failures)
+    return None if is_own or is_known else judgement.ended_by
 
 
 def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:

@@ -52,6 +52,15 @@ def test_a_scenario_that_was_cut_short_decides_nothing_by_itself(
     assert verdict is not Verdict.NOT_EXERCISED or (said.reason is not None and CUT in said.reason)
 
 
+def test_a_known_defect_cuts_nothing_short() -> None:
+    """Scenarios are made beside what is known."""
+    known = Failure("QUEUE-026", Shape.WRONG_ARGUMENT, "x", "", "o", (), (), defect="quorum-consumer-count")
+    one = replace(_scenario("scenario TTL-001 classic", 2), failures=(known,), ended_by=known.identity)
+    tally = RunTally()
+    tally.add(one)
+    assert tally.verdict("TTL-001") is Verdict.PASS
+
+
 def test_a_pass_beside_a_scenario_that_was_cut_short_is_marked() -> None:
     said = RequirementVerdict("TTL-001", Verdict.PASS, 1, cut_short_by=CUT)
     run = replace(result(failures=False, undecided=False), requirements=(said,))
