@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 
+from amqpspec.conformance.connections_left import counted, left_open
 from amqpspec.conformance.failures.shrinking_time import MOST_SHRINKING_TIME, WHOLE_RUN
 from amqpspec.conformance.interruption import raise_if_interrupted, undisturbed
 from amqpspec.conformance.language.command import Command
@@ -89,6 +90,7 @@ class Runner:
         planned = len(scenarios) + self.options.sequences
         tell(self.listeners, RunStarted(self.target.description, self.options.seed, self.options.pace().mode, planned))
         lost: str | None = None
+        connections = counted(self.target.operator)
         try:
             with suppress(TargetError):  # the sequences find out what it is that does not work
                 self._check_alive("the start")
@@ -97,6 +99,7 @@ class Runner:
             self._as_far_as_it_goes(self._shrink_all)
             raise_if_interrupted()
             self._as_far_as_it_goes(self._ask_whether_whole)
+            self._record.connections_left = left_open(self.target.operator, connections)
         except TargetError as error:
             lost = f"the target was lost after {self._record.tally.sequences} sequences: {error}"
         except WorkerLost as error:

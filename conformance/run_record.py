@@ -51,6 +51,8 @@ class RunRecord:
         #: what no cleaning up could delete, and what is wrong with the target at the end
         self.left_behind: list[Made] = []
         self.not_whole: tuple[str, ...] = ()
+        #: connections that the broker has open at the end, and had not before
+        self.connections_left = 0
         #: of this suite
         self.errors: list[SuiteError] = []
         self._options = options
@@ -171,6 +173,7 @@ class RunRecord:
             measurements=tuple(self.tally.measurements),
             left_behind=tuple(f"{kind} {name}" for kind, name in self.left_behind),
             not_whole=self.not_whole,
+            connections_left=self.connections_left,
             causes=self._causes.causes + wrong_ends(failures),
             left_alone=tuple((rule, why) for rule, why in self._broken.avoided.items() if rule in left_alone),
             scenarios_extent=_extent(self._ended_by[True], self._ended_anew[True]),

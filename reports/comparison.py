@@ -78,7 +78,7 @@ class Group:
     @property
     def severity(self) -> Severity:
         failure = self.example
-        return severity_by(failure.requirement, failure.shape, failure.detail)
+        return severity_by(failure.requirement, failure.shape, failure.detail, failure.observed)
 
     @property
     def rank(self) -> int:

@@ -30,6 +30,7 @@ from amqpspec.reports.listing import AS_RABBITMQ_HEADING, AS_RABBITMQ_HINT, Head
 from amqpspec.reports.one_cause import in_words, shown_together
 from amqpspec.reports.overview import (
     ACCEPTED_SIGN,
+    CUT_SIGN,
     SIGNS,
     VERDICTS,
     WARNING_SIGN,
@@ -69,6 +70,8 @@ def look(entry: Entry) -> str:
     """The class of the style sheet: by the verdict against the promise, and whether that fails the run."""
     if entry.is_accepted:
         return "accepted"
+    if entry.is_cut_short:
+        return "cut-short"
     return "warning" if entry.is_warning else str(entry.verdict).replace(" ", "-")
 
 
@@ -147,6 +150,7 @@ def render_html(
         signs=SIGNS,
         warning_sign=WARNING_SIGN,
         accepted_sign=ACCEPTED_SIGN,
+        cut_sign=CUT_SIGN,
         look=look,
         looks={look(entry) for entry in listed},
         overall={0: Verdict.PASS, 1: Verdict.FAIL, 3: Verdict.INCONCLUSIVE, 4: Verdict.INCONCLUSIVE}[result.exit_code],

@@ -22,7 +22,8 @@ def report_object(result: RunResult) -> dict[str, Any]:
 
     `requirements[].verdict` and `summary` are against the promise, `as_known` and `summary_as_known` against the
     broker as it is known; `exit_code` goes by the gate. What only a warning breaks passes both.
-    `requirements[].reason` is there where a verdict other than pass or fail has one. `failures[].rate` is
+    `requirements[].reason` is there where a verdict other than pass or fail has one, `cut_short_by` where the scenario
+    of a requirement was ended by another failure. `failures[].rate` is
     [failed, tried] when the commands were run again, and `seen_again` whether that showed it, else null;
     `failures[].known` what explains a known deviation, `failures[].as_known` "pass" where it is a known defect of the
     target's version (of its dialect, where the version is not known).
@@ -40,7 +41,8 @@ def report_object(result: RunResult) -> dict[str, Any]:
     `causes` what the broker refuses in one way again and again (`answer` is empty where it never answers), and how many
     sequences are `blocked` by that; where `answer` is "socket.closed" or a close, it comes in place of `what` is owed;
     `left_alone` the rules that the search leaves alone, each with the identity that is the reason;
-    `left_behind` what the run made and the broker did not delete; `not_whole` what is wrong with the broker at the end;
+    `left_behind` what the run made and the broker did not delete, `connections_left` how many connections it keeps;
+    `not_whole` what is wrong with the broker at the end;
     `problems` what is wrong with the deviation file; `errors` are those of this suite, each with the commands of the
     sequence that it was raised in, if it was in one.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and
@@ -67,6 +69,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
         "causes": [asdict(cause) for cause in result.causes],
         "left_alone": dict(result.left_alone),
         "left_behind": list(result.left_behind),
+        "connections_left": result.connections_left,
         "decided": sorted(result.decided),
         "not_whole": list(result.not_whole),
         "problems": list(result.problems),
@@ -82,6 +85,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
                 "as_known": str(requirement.as_known),
                 "exercised": requirement.exercised,
                 **({} if requirement.reason is None else {"reason": requirement.reason}),
+                **({} if requirement.cut_short_by is None else {"cut_short_by": requirement.cut_short_by}),
             }
             for requirement in result.requirements
         ],

@@ -34,6 +34,8 @@ SIGNS: Mapping[Verdict, str] = {
 
 #: Of a failure that is a warning, and of one that fails no run.
 WARNING_SIGN, ACCEPTED_SIGN = "!", "≈"
+#: Of a requirement that passes, and whose own scenario was cut short by another failure.
+CUT_SIGN = "~"
 
 #: Names of what is left behind, beyond which only their number is told.
 MOST_NAMES = 8
@@ -87,6 +89,11 @@ class Entry:
         return bool(self.failures) and all(map(is_warning, self.failures))
 
     @property
+    def is_cut_short(self) -> bool:
+        """Whether it passes by what others showed, as its own scenario was ended by another failure."""
+        return self.verdict is Verdict.PASS and self.outcome.cut_short_by is not None
+
+    @property
     def is_excused(self) -> bool:
         """Whether all its failures are known deviations, or only arguable."""
         return bool(self.failures) and not any(map(fails_a_run, self.failures))
@@ -101,6 +108,8 @@ class Entry:
         """What it is, without colour."""
         if self.is_accepted:
             return ACCEPTED_SIGN
+        if self.is_cut_short:
+            return CUT_SIGN
         return WARNING_SIGN if self.is_warning else SIGNS[self.verdict]
 
     @property
@@ -108,6 +117,8 @@ class Entry:
         """The verdict against the promise, and whether it fails no run."""
         if self.is_accepted:
             return "accepted"
+        if self.is_cut_short:
+            return f"{self.verdict}, scenario cut short"
         return f"{self.verdict}, warning" if self.is_warning else str(self.verdict)
 
 
@@ -183,9 +194,12 @@ def sign_of(found: FoundFailure) -> str:
 
 def severity_line(result: RunResult) -> str | None:
     """What the failures that fail the run do to an application, and how many do it; None where there are none."""
-    counts = Counter(severity_of(found.failure) for found in result.failures if fails_a_run(found))
-    said = ", ".join(f"{severity} {counts[severity]}" for severity in ORDER if counts[severity])
-    return f"What the failures do to an application: {said}" if said else None
+    failing = [found for found in result.failures if fails_a_run(found)]
+    counts = Counter(severity_of(found.failure) for found in failing if not found.not_seen_again)
+    said = [f"{severity} {counts[severity]}" for severity in ORDER if counts[severity]]
+    if unseen := sum(found.not_seen_again for found in failing):
+        said.append(f"not seen again {unseen}")
+    return f"What the failures do to an application: {', '.join(said)}" if said else None
 
 
 def areas(listed: tuple[Entry, ...]) -> tuple[Area, ...]:
@@ -249,6 +263,9 @@ def whole_lines(result: RunResult) -> list[str]:
     """What is wrong with the deviation file, with the broker when the run is over, and what it has not deleted."""
     lines = [f"The deviation file is out of date: {each}" for each in result.problems]
     lines += [f"The broker failed the check at the end of the run: {each}" for each in result.not_whole]
+    if result.connections_left:
+        number = plural(result.connections_left, "connection")
+        lines.append(f"Ended by this run, and still open on the broker's side: {number}")
     if result.left_behind:
         lines.append(f"Made by this run, and not deleted by the broker: {', '.join(_cut(result.left_behind))}")
     return lines

@@ -14,7 +14,7 @@ from typing import Any
 
 from amqpspec.conformance.verdicts.judgement import THROUGH
 from amqpspec.conformance.verdicts.known_behaviour import Standing
-from amqpspec.conformance.verdicts.minor import RECOMMENDED
+from amqpspec.conformance.verdicts.minor import AS_RABBITMQ, RECOMMENDED
 from amqpspec.conformance.verdicts.rung import Kind, Rung
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS
 from amqpspec.model.promises.verdict import Verdict
@@ -59,7 +59,7 @@ class StoredFailure:
     is_steady: bool = True
     #: the frames that show it, where the report has them
     ladder: tuple[Rung, ...] = ()
-    #: the text only recommends what the broker does not do
+    #: the text only recommends what the broker does not do, or RabbitMQ does not do it either
     is_warning: bool = False
 
 
@@ -182,5 +182,5 @@ def _failure(each: Mapping[str, Any], defects: Mapping[str, StoredDefect]) -> St
         int(each.get("sequences", 1)),
         is_steady,
         tuple(Rung(Kind(rung["kind"]), str(rung["place"]), str(rung["text"])) for rung in each.get("frames", ())),
-        each.get("known") == RECOMMENDED,
+        each.get("known") in (RECOMMENDED, AS_RABBITMQ),
     )

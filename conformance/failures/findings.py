@@ -140,6 +140,7 @@ class Findings:
         """
         if self._shrinking_time is None:
             self._time_left = min(self._time_left, time_for_shrinking(took))
+        first: list[FoundFailure] = []
         together: list[FoundFailure] = []
         alone: list[FoundFailure] = []
         self._first = self._first_few() if self._shrinking_time is None and self._time_left > 0 else frozenset()
@@ -152,13 +153,17 @@ class Findings:
                 self._tell(found)
             elif self._at_once == 1 or identity in self._under_way or changes_broker(self._shown_by[identity]):
                 alone.append(found)
+            elif identity in self._first:
+                first.append(found)
             else:
                 together.append(found)
         if len(together) == 1:
             together, alone = [], together + alone
         began = time.monotonic()
-        shrinking = ShrinkingTime(len(together), len(alone), self._at_once, began + self._time_left)
+        shrinking = ShrinkingTime(len(first) + len(together), len(alone), self._at_once, began + self._time_left)
         try:
+            # whatever the others do to the broker does not reach these
+            self._shrink_together(first, shrinking)
             self._shrink_together(together, shrinking)
             for found in alone:
                 try:

@@ -33,6 +33,12 @@ class Declared:
         #: by channel, what was asked for and not answered: kind, name, and whether it may be ours then
         self._asked: dict[ChannelKey, deque[tuple[str, str, bool]]] = defaultdict(deque)
 
+    @property
+    def unanswered(self) -> dict[tuple[str, str], None]:
+        """(kind, name), of what the broker was asked to declare, and has never said that it is there."""
+        asked = [(kind, name) for several in self._asked.values() for kind, name, _ in several]
+        return dict.fromkeys(each for each in asked if each not in self._there)
+
     def sent(self, event: TraceEvent) -> None:
         kind, _, method = event.name.partition(".")
         if method == "declare":

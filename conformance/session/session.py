@@ -159,7 +159,7 @@ class Session:
             left = self._cleaner.clean_up(self.target.present_address, made, self._conversation.patience)
         else:
             left = cleanup.clean_up(self.target.present_address, made)
-        never_made = self._conversation.declared.never_made
+        never_made = self._conversation.declared.never_made | self._conversation.declared.unanswered
         self.left_behind = tuple(each for each in left if each not in never_made)
         if let_go := self._conversation.declared.let_go:
             cleanup.put_back(self.target.present_address, let_go)

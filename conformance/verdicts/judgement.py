@@ -142,6 +142,8 @@ class RequirementVerdict:
     exercised: int
     reason: str | None = None
     differing: Verdict | None = None
+    #: what ended its own scenario before that was over, such as the identity of another failure; None: nothing did
+    cut_short_by: str | None = None
 
     @property
     def as_known(self) -> Verdict:
@@ -181,11 +183,12 @@ class FoundFailure:
         return self.rate is not None and not self.rate[0]
 
     @property
-    def order(self) -> tuple[bool, bool, int]:
-        """By which failures are listed: the gravest first, behind all others what was not seen again, and behind that
-        what is accepted.
+    def order(self) -> tuple[bool, bool, int, bool]:
+        """By which failures are listed: the gravest first, of these the end of the broker; behind all others what was
+        not seen again, and behind that what is accepted.
         """
-        return self.known is not None, self.not_seen_again, rank(self.failure)
+        is_end = self.failure.requirement == SERVES_ON
+        return self.known is not None, self.not_seen_again, rank(self.failure), not is_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +264,8 @@ class RunResult:
     measurements: tuple[tuple[str, Measurement], ...] = ()
     #: what sequences made, and the broker did not delete: "queue NAME", "exchange NAME"
     left_behind: tuple[str, ...] = ()
+    #: connections that the broker still has open when the run is over, where an operator can count them
+    connections_left: int = 0
     #: what is wrong with the broker when the run is over: it is not as whole as it was before
     not_whole: tuple[str, ...] = ()
     #: what the broker refuses, and what is not known for that
@@ -360,14 +365,26 @@ class Said(NamedTuple):
     exercised: int
 
 
+def cut_short_by(judgement: SequenceJudgement) -> str | None:
+    """What ended a scenario before it was over, though its own requirement was kept till then; None: nothing did. What
+    the scenario was still to show was not seen. A known defect is not meant, whose scenarios were made beside it.
+    """
+    aim = judgement.requirement
+    if aim is None or judgement.verdict is not Verdict.FAIL or not judgement.exercised.get(aim):
+        return None
+    is_own = any(each.requirement == aim for each in judgement.failures)
+    is_known = any(each.defect and each.identity == judgement.ended_by for each in judgement.failures)
+    return None if is_own or is_known else judgement.ended_by
+
+
 def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
     """What one sequence says about each requirement it concerns.
 
     A requirement that a failure blames failed; where it breaks only what the text recommends, it passed. The one that
-    the sequence was written for shares the sequence's fate when that is inconclusive or not applicable. The others that
-    made a difference passed. An inconclusive search is for no requirement; it is filed under "" so that no table loses
-    it. What a recording does not tell is inconclusive. Against the broker as it is known, a requirement passed all of
-    whose failures are known defects.
+    the sequence was written for shares the sequence's fate when that is inconclusive or not applicable; where another
+    failure cut it short, it is not exercised. The others that made a difference passed. An undecided search is for no
+    requirement; it is filed under "" so that no table loses it. What a recording does not tell is inconclusive. Against
+    the broker as it is known, a requirement passed all of whose failures are known defects.
     """
     verdicts = {id: (Verdict.PASS, count) for id, count in judgement.exercised.items() if count > 0}
     aim = judgement.requirement
@@ -377,6 +394,8 @@ def requirement_verdicts(judgement: SequenceJudgement) -> dict[str, Said]:
     elif aim is not None and aim not in verdicts:
         absent = judgement.verdict is Verdict.NOT_APPLICABLE
         verdicts[aim] = (Verdict.NOT_APPLICABLE if absent else Verdict.NOT_EXERCISED, 0)
+    elif aim is not None and cut_short_by(judgement) is not None:
+        verdicts[aim] = (Verdict.NOT_EXERCISED, 0)
     for id in judgement.undecided:
         verdicts[id] = (Verdict.INCONCLUSIVE, judgement.exercised.get(id, 0))
     said = {id: Said(verdict, verdict, exercised) for id, (verdict, exercised) in verdicts.items()}

@@ -186,4 +186,12 @@ def _together(id: str, parts: list[Part]) -> RequirementVerdict:
         # a reason that no failure is behind tells more, as that failure may be accepted
         stated = (part for part in parts if part.text)
         reason = min(stated, key=lambda part: (failure_behind(part.text) is not None, part.rank)).text
-    return RequirementVerdict(id, verdict, sum(part.exercised for part in parts), reason, differing)
+    cut = min((part for part in parts if part.name == Verdict.NOT_EXERCISED and part.text), key=_rank, default=None)
+    cut_by = None if cut is None or verdict not in (Verdict.PASS, Verdict.NOT_EXERCISED) else cut.text
+    if cut_by is not None and verdict is Verdict.NOT_EXERCISED:
+        reason = f"its scenario was cut short by {cut_by}, and nothing else decided it"
+    return RequirementVerdict(id, verdict, sum(part.exercised for part in parts), reason, differing, cut_by)
+
+
+def _rank(part: Part) -> tuple[tuple[int, int], str, str]:
+    return part.rank

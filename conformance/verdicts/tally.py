@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from amqpspec.conformance.traces.trace_failures import failure_from_json, failure_to_json
-from amqpspec.conformance.verdicts.judgement import SequenceJudgement, requirement_verdicts
+from amqpspec.conformance.verdicts.judgement import SequenceJudgement, cut_short_by, requirement_verdicts
 from amqpspec.conformance.verdicts.known_behaviour import defects_tested, may_be_fixed
 from amqpspec.conformance.verdicts.minor import why_minor
 from amqpspec.model.defects.known_defects import is_as_known
@@ -70,7 +70,7 @@ class Part:
 
     @property
     def rank(self) -> tuple[tuple[int, int], str, str]:
-        """Of several examples that with the smallest rank is kept."""
+        """Of several examples that with the smallest rank is kept, of those with a text where there are any."""
         return self.place, self.example, self.text
 
     @property
@@ -108,6 +108,8 @@ class Tally:
         for id, (verdict, as_known, exercised) in requirement_verdicts(judgement).items():
             explained = verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
             text = judgement.undecided.get(id) or reason_of(judgement) if explained else ""
+            if id == judgement.requirement and verdict is Verdict.NOT_EXERCISED:
+                text = cut_short_by(judgement) or ""
             self._merge(part(VERDICT, id, str(verdict), text, str(as_known), exercised=exercised))
         for name, seen in defects_tested(
             judgement.failures, judgement.refuted, dialect, judgement.version
@@ -143,7 +145,7 @@ class Tally:
         known.sequences += part.sequences
         known.exercised += part.exercised
         known.frames += part.frames
-        if part.rank < known.rank:
+        if (not part.text, part.rank) < (not known.text, known.rank):
             known.place, known.example, known.text = part.place, part.example, part.text
 
 

@@ -162,14 +162,18 @@ _ERRED = re.compile(r"\breply-code=541\b|\bINTERNAL_ERROR\b")
 
 def severity_of(failure: Failure) -> Severity:
     """What the failure does to an application."""
-    severity = severity_by(failure.requirement, failure.shape, failure.detail)
+    return severity_by(failure.requirement, failure.shape, failure.detail, failure.observed)
+
+
+def severity_by(requirement: str, shape: str, detail: str, observed: str) -> Severity:
+    """The same, by what tells one failure from another, and by what was seen."""
+    severity = _by_table(requirement, shape, detail)
     is_graver = ORDER.index(severity) < ORDER.index(Severity.ERRED)
-    return Severity.ERRED if not is_graver and _ERRED.search(failure.observed) else severity
+    return Severity.ERRED if not is_graver and _ERRED.search(observed) else severity
 
 
 @cache
-def severity_by(requirement: str, shape: str, detail: str) -> Severity:
-    """The same, by what tells one failure from another."""
+def _by_table(requirement: str, shape: str, detail: str) -> Severity:
     for row in _TABLE:
         if row.shape not in (None, shape) or not re.match(row.requirement, requirement):
             continue

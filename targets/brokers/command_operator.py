@@ -18,6 +18,8 @@ from amqpspec.targets.brokers.single_node import BROKER_FAULTS
 from amqpspec.targets.errors import OperatorError, OperatorMissing
 
 _SET_POLICY = "operator.set-policy"
+#: Writes a number.
+COUNT_CONNECTIONS = "operator.count-connections"
 #: All that a policy says, as JSON.
 _DEFINITION = "definition"
 
@@ -35,6 +37,7 @@ PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
     "operator.clear-policy": ("policy", "virtual-host"),
     "operator.configure": ("consumer-timeout", "channel-tick-interval"),
     "operator.reset-configuration": (),
+    COUNT_CONNECTIONS: (),
     **dict.fromkeys(BROKER_FAULTS, ("pid", "directory")),
 }
 PLACEHOLDER = re.compile(r"\{([a-z-]+)\}")
@@ -80,6 +83,15 @@ class CommandOperator:
                 values |= {"connection-name": peer.connection_name, "client-port": str(peer.port)}
             self._run(action.name, values)
 
+    def connections(self) -> int | None:
+        """What the command for it writes; None: there is none. Raises `OperatorError`."""
+        if COUNT_CONNECTIONS not in self._commands:
+            return None
+        written = self._run(COUNT_CONNECTIONS, {}).strip()
+        if not written.isdecimal():
+            raise OperatorError(f"{COUNT_CONNECTIONS}: {written[:80]!r} is not a number")
+        return int(written)
+
     def undo(self, actions: Sequence[OperatorAction]) -> None:
         failed: list[OperatorError] = []
         for action in undoing(actions):
@@ -91,7 +103,8 @@ class CommandOperator:
         if failed:
             raise failed[0]
 
-    def _run(self, action: str, values: Mapping[str, str]) -> None:
+    def _run(self, action: str, values: Mapping[str, str]) -> str:
+        """Gives what the command has written. Raises `OperatorError`."""
         filled = {name: values.get(name, _DEFAULTS.get(name, "")) for name in PLACEHOLDERS[action]}
         command = [fill(part, {**filled, "port": str(self._port)}) for part in self._commands[action]]
         try:
@@ -112,6 +125,7 @@ class CommandOperator:
         if done.returncode != 0:
             said = " ".join((done.stderr or done.stdout).split())[:300]
             raise OperatorError(f"{action}: {command[0]} ended with exit status {done.returncode}: {said}")
+        return done.stdout
 
 
 def fill(part: str, values: Mapping[str, str]) -> str:

@@ -50,6 +50,15 @@ class PartialOperator(Operator, Protocol):
         ...
 
 
+@runtime_checkable
+class CountsConnections(Protocol):
+    """An operator who can tell how many connections the broker has open, whoever made them."""
+
+    def connections(self) -> int | None:
+        """Their number; None: it cannot be told. Raises `targets.errors.OperatorError`."""
+        ...
+
+
 class FirstOf:
     """A `PartialOperator`: each action is carried out by the first of these that can do it."""
 
@@ -78,6 +87,11 @@ class FirstOf:
                 failed.append(error)
         if failed:
             raise failed[0]
+
+    def connections(self) -> int | None:
+        """As `CountsConnections`."""
+        counting = [each for each in self.operators if isinstance(each, CountsConnections)]
+        return counting[0].connections() if counting else None
 
     def _who_can(self, asked: Sequence[str]) -> PartialOperator | None:
         return next((each for each in self.operators if not not_offered(each, asked)), None)

@@ -52,6 +52,15 @@ class RabbitmqctlOperator:
         if left:
             self._say([f"(catch begin {expression(action, nobody)} end)" for action in left], left)
 
+    def connections(self) -> int | None:
+        """Of AMQP, on all nodes. Raises `OperatorError`."""
+        try:
+            answer = self._evaluate("{amqpspec_connections, length(rabbit_networking:connections())}.")
+        except TargetError as error:
+            raise OperatorError(f"the operator could not count connections: {error}") from error
+        found = re.search(r"amqpspec_connections,\s*(\d+)", answer)
+        return int(found[1]) if found else None
+
     def _say(self, expressions: Sequence[str], actions: Sequence[OperatorAction]) -> None:
         said = "".join(f"{each}, " for each in expressions)
         try:

@@ -21,6 +21,7 @@ from amqpspec.reports.json_report import render_json
 from amqpspec.reports.junit import render_junit
 from amqpspec.reports.listing import AS_RABBITMQ_HEADING
 from amqpspec.reports.markdown import render_markdown
+from amqpspec.reports.overview import severity_line
 from amqpspec.reports.summary import render_summary
 from amqpspec.reports.terminal import print_report
 from tests.reports.made_up import result
@@ -112,6 +113,14 @@ def test_the_brokers_own_word_that_it_erred_is_graver_than_corners_of_routing() 
     assert [severity_of(each.failure) for each in (LOST, CLOSED, ERRED, CORNER)] == [
         Severity.LOST, Severity.LOST, Severity.ERRED, Severity.MISDIRECTED,
     ]  # fmt: skip
+
+
+def test_the_sums_agree_with_the_headings() -> None:
+    assert severity_line(RUN) == (
+        "What the failures do to an application: messages lost 2, the broker says that it erred 1,"
+        " given to the wrong one 1, wrong code 1, not seen again 1"
+    )
+    assert "5 new failures, 1 failure not seen again" in _printed(RUN)
 
 
 def test_what_was_not_seen_again_is_not_called_new() -> None:

@@ -332,6 +332,25 @@ def test_the_first_few_are_shrunk_to_the_end(
     assert [time == FIRST_SHRINKING_TIME for time in shares.values()] == [True] * first + [False] * (6 - first)
 
 
+def test_the_others_do_not_begin_before_the_first_few_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the others do to a broker, such as end it, is not to reach what a reader sees first."""
+    begun: list[str] = []
+    other_began = threading.Event()
+
+    def shrink(commands: Sequence[Command], shows: object, dialect: object, time_limit: float) -> Shrunk:
+        if time_limit == FIRST_SHRINKING_TIME:
+            begun.append("too early" if other_began.wait(0.1) else "first")
+        else:
+            other_began.set()
+        return Shrunk(tuple(commands), cut_short=False)
+
+    monkeypatch.setattr("amqpspec.conformance.failures.findings.shrink", shrink)
+    subject, _, _ = side_by_side(lambda lines: True, *"qrstuv", at_once=6)
+    subject._shrinking_time = None
+    subject.shrink_all(1000.0)
+    assert begun == ["first"] * 3
+
+
 @pytest.mark.parametrize(("time_left", "rate"), [(True, (3, 3)), (False, None)])
 def test_commands_that_never_showed_it_again_are_not_reported(
     time_left: bool, rate: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch

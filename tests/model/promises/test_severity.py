@@ -130,7 +130,8 @@ def test_what_a_failure_does_to_an_application(identity: str) -> None:
 def test_the_gravest_come_first() -> None:
     ranks = [rank(failure(identity)) for identity in TABLE]
     assert ranks == sorted(ranks)
-    assert [ORDER[each] for each in dict.fromkeys(ranks)] == list(Severity)
+    # that a broker says of itself that it erred is in what it says (tests/reports/test_listing.py)
+    assert [ORDER[each] for each in dict.fromkeys(ranks)] == [each for each in Severity if each is not Severity.ERRED]
 
 
 @cache
