@@ -107,18 +107,20 @@ def _worlds(path: Path, said: Mapping[str, Any]) -> Iterator[World]:
             raise CommandFileError(f"{path}: {key} must be {kind}")
     dialects: list[str] = said.get("dialects", [DEFAULT_DIALECT.name])
     types: list[str | None] = said.get("queue-types", [None])
-    for what, names, known in (("dialect", dialects, tuple(DIALECTS)), ("queue type", types, (*QUEUE_TYPES, None))):
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            raise CommandFileError(f"{path}: {unknown[0]!r} is not a {what}")
+    for name in dialects:
+        if name not in DIALECTS:
+            raise CommandFileError(f"{path}: {name!r} is not a dialect")
+    for type_ in types:
+        if type_ is not None and type_ not in QUEUE_TYPES:
+            raise CommandFileError(f"{path}: {type_!r} is not a queue type")
     if not said.get("commands"):
         raise CommandFileError(f"{path}: commands are missing")
     for dialect in dialects:
         for queue_type in types:
-            parts = [path.stem, *([queue_type] if len(types) > 1 else []), *([dialect] if len(dialects) > 1 else [])]
+            parts = [path.stem, (queue_type or "") if len(types) > 1 else "", dialect if len(dialects) > 1 else ""]
             commands, times = _commands(path, said["commands"], queue_type)
             yield World(
-                " ".join(parts), said.get("title", ""), dialect, _commands(path, said.get("setup", []), queue_type)[0],
+                " ".join(filter(None, parts)), said.get("title", ""), dialect, _commands(path, said.get("setup", []), queue_type)[0],
                 commands, times, said.get("inputs", sum(times)), said.get("crossing", True), said.get("states", 0),
             )  # fmt: skip
 
