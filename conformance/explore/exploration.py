@@ -191,8 +191,8 @@ class Exploration:
                 yield found, further
         for what in not_exact(position, following, self.result.beyond):
             self._violated(AGREED, what, place, None, position, None)
-        if position.is_quiet or _is_contradictory(position):
-            self._by_itself[place] = _QUIET
+        if position.is_quiet or _is_contradictory(position) or (self.world.has_time and not own):
+            self._by_itself[place] = _QUIET  # or what is owed comes later, when it is time
         if (position.key(), hash(beside(position.broker))) != (key, aside):
             self._violated(COPIED, "what was done to copies has changed the original", place, None, position, None)
         self._compare(place, position, following, own)
