@@ -6,6 +6,18 @@ for each class the code is made once, when the first one is seen. Who adds a fie
 * A record that something else holds is referred to by its name (`REFERENCES`); any other is seen with all its fields.
 * Dictionaries and sets are seen without their order, lists with it.
 * A field with a view is seen as the function of that name has it, which is given the whole record (`VIEWS`).
+
+Requirements:
+
+* CANCEL-001: Client cancel. basic.cancel is answered by cancel-ok; after cancel-ok no basic.deliver with that tag is
+  sent. [RabbitMQ guide: consumer cancel notification; rabbit_channel.erl:cancel_consumer comment; AMQP 0-9-1
+  basic.cancel]
+* CONFIRM-012: Confirm survives queue deletion. If a target queue is deleted while confirms are pending, the messages
+  are confirmed all the same: acked or, as no queue has them any more, nacked. [rabbit_channel.erl:handle_eol acks;
+  rabbit_fifo_client:enqueue ({error, {shutdown, delete}} on registering) makes it a nack; guide on confirms: basic.nack
+  is for what the broker could not handle]
+* SAC-003: Failover on channel close. Unacked messages of the closed channel are delivered first to the next consumer,
+  redelivered=true. [rabbit test suite single_active_consumer_SUITE]
 """
 
 from __future__ import annotations
