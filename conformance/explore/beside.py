@@ -10,7 +10,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import Field, fields, is_dataclass
 from enum import Enum
-from functools import cache
 from typing import Any
 
 from amqpspec.model.broker.bookkeeping import Bookkeeping
@@ -89,14 +88,22 @@ def _records(broker: Broker) -> Iterator[tuple[_Looks, Any]]:
             yield looks(Policies), queue.policies
 
 
-@cache
 def _names(record: Any) -> tuple[str, ...]:
     """The fields of such a record that are not compared, and that do not follow from others; no stamps."""
     return tuple(each.name for each in fields(record) if _is_beside(record, each) and each.name not in _STAMPS)
 
 
-@cache
-def _looks(record: Any) -> _Looks:
+def _looks(record: type) -> _Looks:
+    made = _LOOKS.get(record)
+    if made is None:
+        made = _LOOKS[record] = _make_looks(record)
+    return made
+
+
+_LOOKS: dict[type, _Looks] = {}
+
+
+def _make_looks(record: Any) -> _Looks:
     """Made of source text, as it is called for each record of each state."""
     kinds = {each.name: each.type for each in fields(record)}
     parts = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from amqpspec.conformance.explore.again import without_copies
@@ -104,7 +104,11 @@ class Exploration:
         self._known: list[_Known] = []
         #: places of states by all that is in them
         self._places: dict[tuple[int, int], int] = {}
-        #: what follows from the states that compare as equal, and the place of the first of them
+        #: the keys of all states: those that compare as equal, from which clients may send the same, are one
+        self._keys: set[int] = set()
+        #: what the broker may do in states that compare as equal, and what follows from each step; both with the place
+        #: of the first of them
+        self._permitted: dict[int, tuple[int, int]] = {}
         self._following: dict[int, tuple[int, int]] = {}
         #: one state that the broker comes to from each, by itself; none where it is quiet
         self._by_itself: list[int] = []
@@ -130,9 +134,9 @@ class Exploration:
             except Exception as error:  # noqa: BLE001 - whatever it is, the rules are not sound
                 self._violated(SOUND, line_of(error), place, None, position, None)
             if self._progress is not None and place % 500 == 0:
-                told = (len(self._following), len(waiting), self.result.transitions, self._known[place].depth)
+                told = (len(self._keys), len(waiting), self.result.transitions, self._known[place].depth)
                 self._progress(self.world.name, *told)
-        self.result.states, self.result.variants = len(self._following), len(self._known)
+        self.result.states, self.result.variants = len(self._keys), len(self._known)
         self.result.depth = max((each.depth for each in self._known), default=0)
         if not self.result.unexplored:
             self._check_rest()
@@ -155,6 +159,7 @@ class Exploration:
         if whole in self._places:
             return -1
         place = self._places[whole] = len(self._known)
+        self._keys.add(whole[0])
         depth = self._known[before].depth + 1 if before >= 0 else 0
         self._known.append(_Known(before, step, depth, position.state_key()))
         self._by_itself.append(-1)
@@ -162,7 +167,8 @@ class Exploration:
 
     def _expand(self, place: int, position: Position) -> Iterator[tuple[int, Position]]:
         key, aside = position.key(), hash(beside(position.broker))
-        following: list[tuple[str, int]] = []
+        following: dict[str, int] = {}
+        own: set[str] = set()
         goes_on = False
         for step, further in next_steps(position):
             self.result.transitions += 1
@@ -174,29 +180,40 @@ class Exploration:
             for violated, what in wrong(position, step, further):
                 self._violated(violated.name, what, place, step, position, further)
             behind = further.key()
-            following.append((step.text, behind))
+            following[step.text] = further.state_key()
+            if not step.is_by_client:
+                own.add(step.text)
             found = self._add(further, place, step, behind)
             if not step.is_by_client and step.kind != "rest" and not goes_on:
                 goes_on = True
                 self._by_itself[place] = self._places[(behind, hash(beside(further.broker)))]
             if found >= 0:
                 yield found, further
-        for what in not_exact(position, {text for text, _ in following}, self.result.beyond):
+        for what in not_exact(position, following, self.result.beyond):
             self._violated(AGREED, what, place, None, position, None)
-        if position.is_quiet or _is_contradictory(position):
-            self._by_itself[place] = _QUIET
+        if position.is_quiet or _is_contradictory(position) or (self.world.has_time and not own):
+            self._by_itself[place] = _QUIET  # or what is owed comes later, when it is time
         if (position.key(), hash(beside(position.broker))) != (key, aside):
             self._violated(COPIED, "what was done to copies has changed the original", place, None, position, None)
-        self._compare(place, position, key, following)
+        self._compare(place, position, following, own)
 
-    def _compare(self, place: int, position: Position, key: int, following: list[tuple[str, int]]) -> None:
-        """Does the same follow as from the state that compares as equal?"""
-        follows = hash(frozenset(following))
-        other, first = self._following.setdefault(key, (follows, place))
-        if other != follows:
-            path = "\n".join(f"    {each.text}" for each in self.path(first))
-            what = f"it compares as equal with the state behind\n{path}\nand other states follow from it"
-            self._violated(SAME, what, place, None, position, None)
+    def _compare(self, place: int, position: Position, following: Mapping[str, int], own: set[str]) -> None:
+        """Does the same follow as from the states that compare as equal, whatever clients may still send?"""
+        state = self._known[place].state_key
+        other, first = self._permitted.setdefault(state, (hash(frozenset(own)), place))
+        if other != hash(frozenset(own)):
+            self._not_the_same(place, first, position, "the broker may do something else")
+            return
+        for text, behind in following.items():
+            other, first = self._following.setdefault(hash((state, text)), (behind, place))
+            if other != behind:
+                self._not_the_same(place, first, position, f"another state follows by {text}")
+                return
+
+    def _not_the_same(self, place: int, first: int, position: Position, how: str) -> None:
+        path = "\n".join(f"    {each.text}" for each in self.path(first))
+        what = f"it compares as equal with the state behind\n{path}\nand {how}"
+        self._violated(SAME, what, place, None, position, None)
 
     def _check_rest(self) -> None:
         """Does each state come to a quiet one by the broker's own doing?"""

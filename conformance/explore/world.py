@@ -33,7 +33,7 @@ from amqpspec.model.protocol.methods import CLOCK_WAIT, Content
 FOLDER = Path(__file__).parent / "worlds"
 
 _TIMES = re.compile(r"([1-9][0-9]?)x +")
-_KEYS: Mapping[str, type] = {
+_KEYS: Mapping[str, type[Any]] = {
     "title": str, "dialects": list, "queue-types": list, "crossing": bool, "inputs": int, "states": int,
     "setup": list, "commands": list,
 }  # fmt: skip
@@ -102,24 +102,28 @@ def _worlds(path: Path, said: Mapping[str, Any]) -> Iterator[World]:
     for key, value in said.items():
         if key not in _KEYS:
             raise CommandFileError(f"{path}: {key} is none of {', '.join(_KEYS)}")
-        if type(value) is not _KEYS[key] or (_KEYS[key] is list and not all(isinstance(each, str) for each in value)):
+        is_right = type(value) is _KEYS[key]
+        if not is_right or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):
             kind = {str: "a text", bool: "true or false", int: "a number", list: "a list of texts"}[_KEYS[key]]
             raise CommandFileError(f"{path}: {key} must be {kind}")
     dialects: list[str] = said.get("dialects", [DEFAULT_DIALECT.name])
     types: list[str | None] = said.get("queue-types", [None])
-    for what, names, known in (("dialect", dialects, tuple(DIALECTS)), ("queue type", types, (*QUEUE_TYPES, None))):
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            raise CommandFileError(f"{path}: {unknown[0]!r} is not a {what}")
+    for name in dialects:
+        if name not in DIALECTS:
+            raise CommandFileError(f"{path}: {name!r} is not a dialect")
+    for type_ in types:
+        if type_ is not None and type_ not in QUEUE_TYPES:
+            raise CommandFileError(f"{path}: {type_!r} is not a queue type")
     if not said.get("commands"):
         raise CommandFileError(f"{path}: commands are missing")
     for dialect in dialects:
         for queue_type in types:
-            parts = [path.stem, *([queue_type] if len(types) > 1 else []), *([dialect] if len(dialects) > 1 else [])]
+            parts = [path.stem, (queue_type or "") if len(types) > 1 else "", dialect if len(dialects) > 1 else ""]
             commands, times = _commands(path, said["commands"], queue_type)
+            setup, _ = _commands(path, said.get("setup", []), queue_type)
             yield World(
-                " ".join(parts), said.get("title", ""), dialect, _commands(path, said.get("setup", []), queue_type)[0],
-                commands, times, said.get("inputs", sum(times)), said.get("crossing", True), said.get("states", 0),
+                " ".join(filter(None, parts)), said.get("title", ""), dialect, setup, commands, times,
+                said.get("inputs", sum(times)), said.get("crossing", True), said.get("states", 0),
             )  # fmt: skip
 
 

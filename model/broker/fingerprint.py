@@ -12,6 +12,10 @@ Requirements:
 * CANCEL-001: Client cancel. basic.cancel is answered by cancel-ok; after cancel-ok no basic.deliver with that tag is
   sent. [RabbitMQ guide: consumer cancel notification; rabbit_channel.erl:cancel_consumer comment; AMQP 0-9-1
   basic.cancel]
+* CONFIRM-012: Confirm survives queue deletion. If a target queue is deleted while confirms are pending, the messages
+  are confirmed all the same: acked or, as no queue has them any more, nacked. [rabbit_channel.erl:handle_eol acks;
+  rabbit_fifo_client:enqueue ({error, {shutdown, delete}} on registering) makes it a nack; guide on confirms: basic.nack
+  is for what the broker could not handle]
 * SAC-003: Failover on channel close. Unacked messages of the closed channel are delivered first to the next consumer,
   redelivered=true. [rabbit test suite single_active_consumer_SUITE]
 """
@@ -31,6 +35,7 @@ from amqpspec.model.broker.channels import Channel, Lost, TimedOut
 from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.dead_letter_headers import is_first_here
 from amqpspec.model.broker.dispatch import priority, service_is_unknown
+from amqpspec.model.broker.effects import DeletionAnswered
 from amqpspec.model.broker.field_kinds import is_compared, view_of
 from amqpspec.model.broker.overflow import BEYOND_LIMIT
 from amqpspec.model.broker.owed import Expected, PendingGet
@@ -163,10 +168,22 @@ def _oldest(channel: Channel, _: Broker) -> Hashable:
 
 
 def _unconfirmed(channel: Channel, _: Broker) -> Hashable:
-    """Where the copies of a message are makes no difference to its confirm."""
+    """Where the copies of a message are makes no difference to its confirm, unless a queue is gone (CONFIRM-012)."""
     return tuple(
-        [(number, any(message.refused_by for _, message in copies)) for number, copies in channel.unconfirmed.items()]
+        [
+            (
+                number,
+                any(message.refused_by for _, message in copies),
+                any(queue.deleted or queue.open_by for queue, _ in copies),
+            )
+            for number, copies in channel.unconfirmed.items()
+        ]
     )
+
+
+def _effect(expected: Expected, _: Broker) -> Hashable:
+    """The frame says what follows from it, but for who is told of a deletion."""
+    return expected.effect.tags if isinstance(expected.effect, DeletionAnswered) else None
 
 
 def _timed_out(channel: Channel, broker: Broker) -> Hashable:
@@ -322,7 +339,7 @@ VIEWS: dict[str, View] = {
         _connections, _channels, _queues, _exchanges, _not_before, _bindings, _reached, _perhaps,
         _own_consumers, _limit, _oldest, _unconfirmed, _timed_out, _leaving, _dropped_at_deletion, _position_limit,
         _ready, _growing_group, _log, _expiry, _has_timed_out, _consumers, _active, _previous_active, _deaths, _lost,
-        _ended,
+        _ended, _effect,
     )
 }  # fmt: skip
 

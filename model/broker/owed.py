@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 from amqpspec.model.broker.effects import Effect
-from amqpspec.model.broker.field_kinds import apart, doubt, law, to_blame
+from amqpspec.model.broker.field_kinds import doubt, law, to_blame
 from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.protocol.methods import Content, Table
@@ -38,7 +38,7 @@ class Expected:
     content: Content | None = None
     lane: str = "channel"
     #: called with the broker and the observed arguments when the frame came
-    effect: Effect | None = apart("the frame says what follows from it", None)
+    effect: Effect | None = law(None, view="effect")
     #: sequence number of the publish that it answers (basic.return in confirm mode), else 0
     publish: int = 0
     #: seconds that it may take beyond the usual deadline

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,10 @@ from hypothesis import strategies as st
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.dead_letter_headers import is_first_here
+from amqpspec.model.broker.effects import DeletionAnswered
 from amqpspec.model.broker.fingerprint import fingerprint, parts_of_fingerprint
+from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
@@ -189,3 +193,93 @@ def test_copies_have_equal_fingerprints_and_go_their_own_ways(steps: list[str], 
         assert not observe(twin, event)
         assert fingerprint(twin) != mark
     assert fingerprint(broker) == mark, "the copy shares nothing that changes"
+
+
+# ------------------------------------------------------------------ what `amqpspec explore` found not to be compared
+
+
+def alike(one: Broker, other: Broker) -> bool:
+    return fingerprint(one) == fingerprint(other)
+
+
+def test_it_makes_a_difference_whether_a_dead_letter_was_handed_out_where_it_is() -> None:
+    """By that redelivered and its counts are judged (DLX-010)."""
+    one = after(
+        "a.1 queue.declare q x-dead-letter-exchange=\"\" x-dead-letter-routing-key=d", "a.1 queue.declare d",
+        "a.1 basic.publish q body=m", "a.1 basic.get q", "a.1 basic.reject 1",
+    )  # fmt: skip
+    other = copy.deepcopy(one)
+    (letter,) = other.queues["d"].messages
+    assert is_first_here(letter)
+    letter.reason = "ACK-014"
+    assert not is_first_here(letter)
+    assert not alike(one, other)
+
+
+def test_it_makes_none_by_which_requirement_a_message_is_there() -> None:
+    one = after("a.1 queue.declare q", "a.1 basic.publish q body=m")
+    other = copy.deepcopy(one)
+    other.queues["q"].messages[0].reason = "ACK-014"
+    assert alike(one, other)
+
+
+def test_it_makes_a_difference_what_was_ready_when_a_consumer_gave_way() -> None:
+    """That may have been handed to it unseen (SAC-004)."""
+    base = after(
+        "a.1 queue.declare q durable x-queue-type=quorum x-single-active-consumer=true",
+        "a.1 basic.consume q tag=t no-ack", "a.2 channel.open", "b.1 channel.open",
+    )  # fmt: skip
+    publish, consume = "b.1 basic.publish q body=m", "a.2 basic.consume q tag=u x-priority=1"
+    assert not alike(unanswered(base, publish, consume), unanswered(base, consume, publish))
+
+
+def test_it_makes_a_difference_with_what_a_held_message_was_on_its_way() -> None:
+    """A classic queue puts it back among these, in either order."""
+    one = after(*BASE)
+    other = copy.deepcopy(one)
+    (ready,) = other.queues["q"].messages
+    ((_, held),) = other.channels[("a", 1)].unacknowledged.items()
+    assert held.message.transit_group != ready.transit_group
+    held.message.transit_group = ready.transit_group
+    assert not alike(one, other)
+
+
+def test_it_makes_a_difference_whether_a_held_message_is_later_than_a_get() -> None:
+    one = unanswered(after(*BASE), "a.2 basic.get q")
+    other = copy.deepcopy(one)
+    (get,) = other.channels[("a", 2)].owed
+    assert isinstance(get, PendingGet)
+    get.position_limit = 0
+    one.queues["q"].messages.clear()
+    other.queues["q"].messages.clear()
+    assert not alike(one, other)
+
+
+def test_it_makes_a_difference_for_a_confirm_whether_a_queue_is_gone() -> None:
+    """Then it may be a nack as well (CONFIRM-012)."""
+    base = after("a.1 queue.declare q", "b.1 confirm.select")
+    one = unanswered(base, "b.1 basic.publish q body=m", "a.1 queue.delete q")
+    other = unanswered(base, "a.1 queue.delete q", "b.1 basic.publish q body=m")
+    (nacked, acked) = ({each.name for each in permitted(broker)} for broker in (one, other))
+    assert nacked == acked  # a simple broker acks
+    assert not alike(one, other)
+
+
+def test_it_makes_a_difference_who_is_told_of_a_deletion() -> None:
+    one = unanswered(after(*BASE), "a.1 queue.delete q")
+    other = copy.deepcopy(one)
+    (owed,) = other.channels[("a", 1)].owed
+    assert isinstance(owed, Expected)
+    assert isinstance(owed.effect, DeletionAnswered)
+    assert owed.effect.tags == ("t",)
+    other.channels[("a", 1)].owed[0] = replace(owed, effect=replace(owed.effect, tags=()))
+    assert not alike(one, other)
+
+
+def test_it_makes_none_whom_a_wrong_answer_is_blamed_on() -> None:
+    one = unanswered(after(*BASE), "a.2 queue.declare q durable passive")
+    other = copy.deepcopy(one)
+    (owed,) = other.channels[("a", 2)].owed
+    assert isinstance(owed, Expected)
+    other.channels[("a", 2)].owed[0] = replace(owed, blame={"message_count": "QUEUE-001"}, crossing="X", counted=False)
+    assert alike(one, other)
