@@ -25,7 +25,6 @@ from amqpspec.model.rules.connection.closing import break_connection
 from amqpspec.model.rules.extensions.stream_consuming import OFFSET, offset_has_wrong_type
 from amqpspec.model.rules.inputs import process
 
-_ERRORS = ("channel.close", "connection.close")
 #: Where ages and offsets that begin with no digit were mended.
 _DIGITS_MENDED = (versions("3.10.0", "4.2.6"), versions("4.3.0", "4.3.0"))
 #: A text is cut beyond so many octets, so one of an error about shorter names is not.
@@ -53,7 +52,7 @@ def _crash(*, over: Callable[[Broker, Method], bool], in_place_of: str | None = 
         lawful = copy_broker(broker)
         process(lawful, method)
         owed = (*lawful.channels[channel.key].owed, *lawful.connections[method.connection].owed)
-        errors = [each for each in owed if isinstance(each, Expected) and each.method in _ERRORS]
+        errors = [each for each in owed if isinstance(each, Expected) and each.method.endswith(".close")]
         return in_place_of in errors[-1].requirements if errors else not in_place_of
 
     def crash(broker: Broker, method: Method) -> None:

@@ -45,9 +45,8 @@ def _cancels_before_consume_ok(broker: Broker, method: Method) -> Scope | None:
 def _cancels_beside(broker: Broker, method: Method) -> Scope | None:
     """The channel has another consumer on the same queue, whose consume-ok has come."""
     consumer = named_consumer(broker, method)
-    queue = consumer.queue if consumer is not None else None
-    key = (method.connection, method.channel)
-    is_beside = queue is not None and any(other.announced and other.channel == key for other in queue.consumers)
+    others = consumer.queue.consumers if consumer is not None else ()
+    is_beside = any(each.announced and each.channel == (method.connection, method.channel) for each in others)
     return _cancels_before_consume_ok(broker, method) if is_beside else None
 
 
@@ -77,7 +76,7 @@ def _publishes_beside_deletion(broker: Broker, method: Method) -> Scope | None:
 def _ends_while_publishing(broker: Broker, event: Method | Teardown) -> Scope | None:
     """What a channel has published to quorum queues may not be there yet when the channel ends."""
     own = {key for key in broker.channels if key[0] == event.connection}
-    quorum = [queue for queue in broker.queues.values() if queue.type is QUORUM]
+    quorum = (queue for queue in broker.queues.values() if queue.type is QUORUM)
     under_way = (each for each in quorum if any(m.arrival is Arrival.PUBLISHED and m.via in own for m in each.unproven))
     return of_any(broker, under_way)
 

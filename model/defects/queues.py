@@ -42,8 +42,7 @@ def _declares(kind: str, wanted: Callable[[Table], Any], *by_policy: str) -> Arm
 
 @at_queue(QueueType.QUORUM, QueueType.STREAM)
 def _consumes_beside(broker: Broker, channel: Channel, queue: Queue, method: Method) -> bool:
-    consumers = queue.consumers
-    return bool(consumers) and (method.arguments.get("exclusive") or any(each.exclusive for each in consumers))
+    return any(method.arguments.get("exclusive") or each.exclusive for each in queue.consumers)
 
 
 def _gets_dead_letters(broker: Broker, difference: Difference) -> bool:
