@@ -3,10 +3,10 @@
 Each is taken as its authors publish it, at the version that the table names, and run as it is, with the library's own
 code beside it. Whatever fails and is not in the table, and whatever is in it and passes, is told.
 
-PyPI has the tests of py-amqp and kombu. Its archives of aiormq (6.8.1) and aio-pika (1.0.0, 6.8.2, 8.3.0, 9.5.6) hold none.
-Debian's source packages, which are made of the repositories, have them. These versions want an older pamqp, so each has
-an environment of its own. Of aiormq all tests are run that need no TLS, of aio-pika those of channels, queues, messages,
-pools and its patterns. RabbitMQ 4.3.6 and the embedded broker passed and failed the same ones, all of them.
+PyPI has the tests of py-amqp and kombu. Its archives of aiormq (6.8.1) and aio-pika (1.0.0, 6.8.2, 8.3.0, 9.5.6) hold
+none. Debian's source packages, which are made of the repositories, have them. These versions want an older pamqp, so
+each has an environment of its own. Of aiormq all tests are run that need no TLS, of aio-pika those of channels, queues,
+messages, pools and its patterns. The embedded broker and RabbitMQ 4.3.6 passed the same ones, and failed the same.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def run(suite: ClientSuite, sources: Path) -> dict[str, bool]:
     results = sources / "results.xml"
     python = _python(suite, sources / "its-environment")
     container = sources / "stand-in" / "testcontainers" / "core" / "container.py"
-    container.parent.mkdir(parents=True)
+    container.parent.mkdir(parents=True, exist_ok=True)
     container.write_text(_CONTAINER, encoding="utf-8")
     with EmbeddedBroker() as broker:
         host, port = broker.address.host, str(broker.address.port)
