@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests import clients
-from tests.clients import NOT_TO_BE_HAD, OTHERWISE, RIGHT, SUITES, ClientSuite, NotToBeHad, differences, run
+from tests.clients import NOT_TO_BE_HAD, OTHERWISE, RIGHT, SUITES, ClientSuite, NotToBeHad, differences, downloaded, run
 
 _PROGRAM = """
 import os
@@ -87,6 +89,18 @@ def test_what_cannot_be_had(
     assert "small 1: its tests cannot be run: " in capsys.readouterr().out
     with pytest.raises(NotToBeHad):
         run(small(), tmp_path)
+
+
+def test_tests_that_debian_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pool").mkdir()
+    with tarfile.open(tmp_path / "pool" / "small.orig.tar.gz", "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("small-1/tests/test_small.py"))
+    monkeypatch.setattr(clients, "_POOL", (tmp_path / "pool").as_uri())
+    suite = ClientSuite("small", "1", ("tests",), debian="small.orig.tar.gz")
+    sources = downloaded(suite, tmp_path)
+    assert sources == tmp_path / "small-1" and (sources / "tests" / "test_small.py").exists()
+    with pytest.raises(NotToBeHad, match=r"cannot be downloaded from .*/none\.orig\.tar\.gz: "):
+        downloaded(replace(suite, debian="none.orig.tar.gz"), tmp_path)
 
 
 def test_a_pattern_that_no_test_has_is_told() -> None:

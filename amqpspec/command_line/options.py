@@ -103,8 +103,9 @@ def _target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", choices=("lockstep", "burst"), default="lockstep")
     parser.add_argument(
         "--driver", type=_drivers, default="wire", metavar="NAME",
-        help="what carries the commands: wire (default), the suite's own client; pika, pika-select, aio-pika or"
-        " aio-pika-robust, with the extra drivers. `run` takes several, such as wire,pika: a run each, and one page",
+        help="what carries the commands: wire (default), the suite's own client; pika, pika-select, aio-pika"
+        " or aio-pika-robust, with the extra drivers. `run` takes several, such as wire,pika: a run each, and a page"
+        " of all",
     )  # fmt: skip
     parser.add_argument(
         "--deadline", type=_positive, default=5.0, metavar="SECONDS",
