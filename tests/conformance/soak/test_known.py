@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from amqpspec.conformance.soak.findings import CLOSED, Finding, What
 from amqpspec.conformance.soak.judging import SoakJudgement
-from amqpspec.conformance.soak.known import known_finding
+from amqpspec.conformance.soak.known import KNOWN, Known, known_finding
 from amqpspec.conformance.verdicts.judgement import TargetDescription
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -28,3 +32,10 @@ def test_settlements_that_a_close_overtakes(
     finding = Finding(What.SETTLED, queue, "p1-1", 1.0, lines)
     target = TargetDescription(label, "RabbitMQ", "", dialect)
     assert bool(known_finding(finding, judgement, target)) is is_known
+
+
+@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.finding[:40])
+def test_what_is_known_can_be_read(known: Known) -> None:
+    page, _, words = known.finding.rpartition(": ")
+    text = (ROOT / (page or "docs/findings.md")).read_text(encoding="utf-8").replace("**", "")
+    assert (words if page else f"\n## {words}\n").lower() in text.lower()
