@@ -36,6 +36,8 @@ _BLIND = {GET: "unknown"}
 #: Carried out again as if the broker lacked it, which has to be right then: a message that nobody gets is lost, which
 #: is no matter of its count, and a publish that closes the channel is no matter of the round trip.
 _TRIED_WITHOUT = (ROUND_TRIP, COUNTS)
+#: The requirements of numbers of messages.
+_COUNTING = ("GET-001", "QUEUE-001")
 #: By these frames a broker refuses what it was asked for.
 _ENDS = ("channel.close", "connection.close", "socket.closed")
 #: May the failure show that the broker lacks it?
@@ -179,6 +181,12 @@ def _explains(judgement: SequenceJudgement) -> bool:
     return bool(failures) and all(failure.detail.endswith(WITH_UNACKNOWLEDGED) for failure in failures)
 
 
+def _explains_but_for_counts(judgement: SequenceJudgement) -> bool:
+    """The same, of a broker that may not know how to count at all: that is another thing than an extension."""
+    counts = (each.requirement in _COUNTING and "message-count" in each.detail for each in judgement.failures)
+    return judgement.verdict is Verdict.PASS or (bool(judgement.failures) and all(counts))
+
+
 def _seen_extension(
     capability: str, announced: bool, rows: Sequence[TraceRow], base: Dialect, errors: list[SuiteError]
 ) -> SeenExtension:
@@ -188,7 +196,7 @@ def _seen_extension(
         return SeenExtension(capability, announced, Working.WORKS if announced else Working.REFUSED)
     about = (each for each in judgement.exercised if capability in (capability_of(each), *requirement(each).features))
     shown = capability in METHODS.values() or any(True for _ in about)
-    if _explains(judgement) and shown:
+    if _explains_but_for_counts(judgement) and shown:
         return SeenExtension(capability, announced, Working.WORKS)
     observed = _observed(rows, judgement)
     if any(row["kind"] == "frame" and row["direction"] == "received" and row["method"] in _ENDS for row in rows):
@@ -208,7 +216,7 @@ def _ignored(
     return {
         name
         for name, (sequence, base) in zip(names, bases.items(), strict=True)
-        if sequence in done and _explains(judged_by(rows[sequence], base))
+        if sequence in done and _explains_but_for_counts(judged_by(rows[sequence], base))
     }
 
 

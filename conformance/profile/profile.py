@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -92,7 +93,14 @@ class Profile:
     def held_to(self) -> tuple[str, ...]:
         """The extensions that it announces or shows."""
         seen = {each.capability for each in self.extensions if each.is_judged}
+        # what rests on a feature that is not there cannot be told from what is not there
+        seen -= {name for name in seen if not self._has_its_needs(name, seen)}
         return tuple(each for each in EXTENSIONS if each in seen or each in self.taken_at_its_word)
+
+    def _has_its_needs(self, capability: str, seen: Collection[str]) -> bool:
+        tried = {each.capability for each in self.extensions}
+        needs = FEATURES[capability].needs if capability in FEATURES else ()
+        return all(each in seen or each not in FEATURES or each not in tried for each in needs)
 
     @property
     def settled(self) -> dict[str, str]:

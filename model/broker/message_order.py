@@ -54,7 +54,8 @@ _HIGH, _NORMAL = 1, 0
 def effective_priority(dialect: Dialect, queue: Queue, message: Message) -> int:
     """What the priority that the publisher named is worth in this queue; 0 for all where it is worth nothing."""
     if queue.type is QueueType.CLASSIC:
-        most: int | None = queue.arguments.get("x-max-priority")
+        arguments = queue.in_force if queue.meaningless else queue.arguments
+        most: int | None = arguments.get("x-max-priority")
         if most is None:
             return 0
         # rabbit_priority_queue:priority

@@ -275,6 +275,8 @@ class Queue:
     owner: str | None = None
     auto_delete: bool = False
     arguments: Table = field(default_factory=dict)
+    #: of these, those that mean nothing by what the broker has (`model.promises.features`)
+    meaningless: frozenset[str] = frozenset()
     #: how its arguments are read, as the dialect was when it was made (`Dialect.least_max_priority`,
     #: `Dialect.negative_delivery_limit_is_none`)
     least_max_priority: int = 0
@@ -368,6 +370,8 @@ class Queue:
     @property
     def in_force(self) -> Table:
         """What its arguments say, and the policy that applies to it."""
+        if self.meaningless:
+            return {name: value for name, value in self.arguments.items() if name not in self.meaningless}
         return self.arguments if self.policies is None else self.policies.in_force
 
     def decided(self, *names: str) -> tuple[str, ...]:
@@ -382,7 +386,9 @@ class Queue:
 
     @property
     def single_active_consumer(self) -> bool:
-        return bool(self.arguments.get("x-single-active-consumer"))
+        return "x-single-active-consumer" not in self.meaningless and bool(
+            self.arguments.get("x-single-active-consumer")
+        )
 
     @property
     def present_consumers(self) -> list[Consumer]:

@@ -153,7 +153,7 @@ def route(
                 routes.decided_by = EXCHANGE_BINDING
             else:
                 routes.miss(queues[binding.destination])
-        if not matched and source.alternate is not None:
+        if not matched and source.alternate is not None and dialect.has("alternate-exchange"):
             routes.decided_by = ALTERNATE
             alternate = exchanges.get(source.alternate)
             if alternate is not None and alternate.name not in seen:

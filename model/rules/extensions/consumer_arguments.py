@@ -53,7 +53,8 @@ def check_arguments(broker: Broker, channel: Channel, queue: Queue, no_ack: bool
             raise ProtocolError(requirement, 406, f"invalid arg '{name}' for {where}: {{value_negative,{value}}}")
     if queue.type is QueueType.STREAM:
         check_offset_text(broker, channel, queue, table)
-    for name in unsupported:
+    # what a queue cannot do is no argument of the text's
+    for name in unsupported if broker.dialect.extensions else ():
         if name in checked or (name in table and name == "x-stream-offset"):
             requirement = "CONSUME-012" if name == "x-consumer-timeout" else "CONSUME-011"
             of_type = f"of queue type rabbit_{queue.type.value}_queue"

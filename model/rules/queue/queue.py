@@ -101,6 +101,7 @@ from amqpspec.model.broker.queues import ANY_NUMBER, Queue
 from amqpspec.model.broker.survival import EXCLUSIVE, survivor_requirement
 from amqpspec.model.broker.time_to_live import missed
 from amqpspec.model.broker.timed_out_consumers import lingering
+from amqpspec.model.promises.features import means_something
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method, Table
@@ -141,6 +142,11 @@ def declare(broker: Broker, channel: Channel, method: Method) -> None:
         # also if it exists: rabbit_channel:check_name
         raise ProtocolError("QUEUE-005", 403, f"queue name '{name}' contains reserved prefix 'amq.*'")
     wanted = _wanted(channel, name, arguments)
+    if not broker.dialect.extensions:
+        table = wanted.arguments
+        wanted.meaningless = frozenset(each for each in table if not means_something(broker.dialect, each, table[each]))
+        if "x-queue-type" in wanted.meaningless:
+            wanted.type = QueueType.CLASSIC
     if broker.dialect.text.durable_of_exclusive_is_compared:
         wanted.durable = bool(arguments.get("durable"))
     if not name:
