@@ -15,6 +15,7 @@ from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace
 from amqpspec.conformance.verdicts.judge import judge_all
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, SuiteError, TargetDescription
 from amqpspec.model.defects.known_defects import is_as_known
+from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import RABBITMQ, dialect_name_of, version_of
 
@@ -135,7 +136,9 @@ def _recorded(path: Path) -> _Recorded:
 def _own_dialect(target: TargetDescription) -> str:
     """That of its version, if it says one: what it was judged by when it was recorded may be another's."""
     version = version_of(target.version) if target.product == RABBITMQ else None
-    return target.dialect if version is None else dialect_name_of(version)
+    if version is None or base_of(target.dialect) == dialect_name_of(version):
+        return target.dialect  # with the settings that it was seen to have
+    return dialect_name_of(version)
 
 
 def _is_same(one: tuple[str, ...], other: tuple[str, ...] | None) -> bool:

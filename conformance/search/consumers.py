@@ -27,7 +27,7 @@ CONSUMERS = {
     "delete_consumed": 4, "register_at_once": 2, "give_back_at_once": 2, "leave_at_once": 1,
     "end_active_consumer": 6, "close_channel": 3, "close_connection": 2, "reconnect_as_wished": 2, "look": 2,
     "purge_what_can_be_purged": 1, "make_a_mistake": 2, "consume_wrongly": 3,
-    "meet_seldom": 6,
+    "meet_seldom": 5,
 }  # fmt: skip
 
 #: Kinds of queues (`conformance.search.actions.KINDS`), the frequent ones more than once.

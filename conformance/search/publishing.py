@@ -18,11 +18,11 @@ from amqpspec.model.protocol.methods import Content, Table
 
 #: How often each action is tried, in parts of the whole.
 PUBLISHING = {
-    "publish_to_target": 14, "publish_several": 8, "overfill": 9, "publish_to_all": 8, "publish_nowhere": 5,
+    "publish_to_target": 14, "publish_several": 8, "overfill": 10, "publish_to_all": 8, "publish_nowhere": 5,
     "publish_any_content": 4, "select_mode": 4,
     "consume_target": 4, "drain": 5, "ack": 5, "nack": 4, "reject": 4, "settle_all_so_far": 2,
     "settle_everything": 2, "recover": 1, "cancel": 2, "dead_letter": 4, "go_round": 2,
-    "transact": 6, "settle_in_transaction": 6, "end_transaction": 6, "fail_in_transaction": 2, "hurry_behind_commit": 1,
+    "transact": 6, "settle_in_transaction": 8, "end_transaction": 6, "fail_in_transaction": 2, "hurry_behind_commit": 1,
     "delete_behind_publishes": 1,
     "let_expire": 2, "leave_no_time": 3, "cross_publishes": 4,
     "remake_target": 4, "remake_exchange": 2, "purge_target": 1, "look_at_targets": 3,

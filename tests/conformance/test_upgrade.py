@@ -12,6 +12,7 @@ from amqpspec.command_line import main
 from amqpspec.conformance import upgrade as upgrade_module
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter
 from amqpspec.conformance.upgrade import Difference, Kind, upgrade
+from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.severity import ORDER, Severity
 from amqpspec.model.promises.verdict import Failure, Shape
 from amqpspec.reports.upgrade_report import headline, ordered, severity, terminal_lines, upgrade_html, upgrade_markdown
@@ -64,6 +65,18 @@ def test_the_own_dialect_of_a_broker_is_that_of_its_version(runs: dict[str, Path
     found = upgrade(runs["4.0"], tmp_path)
     assert found.other.dialect == "rabbitmq-4.3"
     assert found.noticed and {each.kind for each in found.noticed} == {Kind.AS_DOCUMENTED}
+
+
+@pytest.mark.parametrize(
+    ("judged_by", "version", "own"),
+    [
+        ("rabbitmq-4.3;global-qos=permitted", "4.3.6", "rabbitmq-4.3;global-qos=permitted"),
+        ("rabbitmq-4.3;global-qos=permitted", "4.0.5", "rabbitmq-4.0"),
+        ("rabbitmq-4.0", "4.3.6", "rabbitmq-4.3"),
+    ],
+)
+def test_the_own_dialect_keeps_what_was_set(judged_by: str, version: str, own: str) -> None:
+    assert upgrade_module._own_dialect(TargetDescription("one", "RabbitMQ", version, judged_by)) == own
 
 
 def test_commands_are_of_a_sequence_in_which_the_difference_is_of_that_kind(
