@@ -159,8 +159,8 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="for the search")
     parser.add_argument(
         "--shrinking-time", type=_seconds, metavar="SECONDS",
-        help="for shrinking all new failures; 0 leaves it out (default: as long as the run took till then, at least"
-        " 20 s, at most 30, and down to 10 after a long run)",
+        help="for shrinking all new failures; 0 leaves it out (default: the first three to the end, the"
+        " others as long as the run took till then, at least 20 s, at most 30, and down to 10 after a long run)",
     )  # fmt: skip
     parser.add_argument("--out", type=_path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")
     parser.add_argument("--store", type=_path, metavar="STORE", help="add the trace to it (amqpspec pipeline)")
