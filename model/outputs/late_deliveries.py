@@ -74,11 +74,9 @@ def lost_with_channel(broker: Broker, channel: Channel, method: Method) -> Lost 
     """
     if not channel.lost or not ends_unseen(broker, channel):
         return None
-    tag = method.arguments["consumer_tag"]
-    for owed in (*channel.owed, *channel.unread):
-        if isinstance(owed, Expected) and owed.method == "basic.consume-ok" and owed.arguments["consumer_tag"] == tag:
-            return None  # which would have come before (CONSUME-001)
-    return lost_message(channel, method)
+    lost = lost_message(channel, method)
+    # consume-ok would have come before (CONSUME-001)
+    return lost if lost is not None and lost.consumer.announced else None
 
 
 def lost_message(channel: Channel, method: Method) -> Lost | None:
