@@ -313,10 +313,15 @@ def _deaths(message: Message, _: Broker) -> Hashable:
 
 
 def _lost(channel: Channel, broker: Broker) -> Hashable:
-    """Has each gone back to its queue, or had no room there? They are in no order."""
+    """Has each gone back to its queue, or had no room there, and was its consumer announced? They are in no order."""
     see = view_as(Lost)
     told = [
-        (see(each, broker), each.message in each.consumer.queue.messages, each.message.reason in BEYOND_LIMIT)
+        (
+            see(each, broker),
+            each.message in each.consumer.queue.messages,
+            each.message.reason in BEYOND_LIMIT,
+            each.consumer.announced,
+        )
         for each in channel.lost
     ]
     return frozenset(Counter(told).items())
