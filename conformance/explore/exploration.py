@@ -35,6 +35,7 @@ Progress = Callable[[str, int, int, int, int], None]
 class Bounds:
     """How much is explored; 0: no bound."""
 
+    #: 0: as the world says
     states: int = 0
     seconds: float = 0.0
     #: megabytes
@@ -123,7 +124,7 @@ class Exploration:
         self.result.exercised.update(first.broker.bookkeeping.exercised)
         first.broker.bookkeeping.exercised.clear()
         waiting = deque([(self._add(first, -1, None), first)])
-        most = min(filter(None, (self._bounds.states, self.world.states)), default=0)
+        most = self._bounds.states or self.world.states
         while waiting:
             if why := self._must_stop(began, most):
                 self.result.stopped_by, self.result.unexplored = why, len(waiting)

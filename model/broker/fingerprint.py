@@ -197,20 +197,22 @@ def _leaving(channel: Channel, broker: Broker) -> Hashable:
     see = view_as(Consumer)
     return tuple(
         [
-            (see(each, broker), _under_way(each))
+            (see(each, broker), _under_way(each, broker))
             for _, each in sorted(channel.may_still_be_served.items(), key=lambda item: item[0])
         ]
     )
 
 
-def _dropped_at_deletion(queue: Queue, _: Broker) -> Hashable:
-    return tuple([message.content.body for message in queue.dropped_at_deletion])
+def _dropped_at_deletion(queue: Queue, broker: Broker) -> Hashable:
+    see = view_as(Message)
+    return tuple([see(message, broker) for message in queue.dropped_at_deletion])
 
 
-def _under_way(consumer: Consumer) -> tuple[bytes, ...]:
+def _under_way(consumer: Consumer, broker: Broker) -> Hashable:
+    see = view_as(Message)
     queue = consumer.queue
     dropped = [message for message in queue.dropped_at_deletion if message.stamp == consumer.stamp]
-    return tuple([message.content.body for message in [*dropped, *queue.log]])
+    return tuple([see(message, broker) for message in [*dropped, *queue.log]])
 
 
 def _position_limit(get: PendingGet, broker: Broker) -> Hashable:
@@ -311,14 +313,18 @@ def _deaths(message: Message, _: Broker) -> Hashable:
 
 
 def _lost(channel: Channel, broker: Broker) -> Hashable:
-    """Has each gone back to its queue, or had no room there?"""
+    """Has each gone back to its queue, or had no room there, and was its consumer announced? They are in no order."""
     see = view_as(Lost)
-    return tuple(
-        [
-            (see(each, broker), each.message in each.consumer.queue.messages, each.message.reason in BEYOND_LIMIT)
-            for each in channel.lost
-        ]
-    )
+    told = [
+        (
+            see(each, broker),
+            each.message in each.consumer.queue.messages,
+            each.message.reason in BEYOND_LIMIT,
+            each.consumer.announced,
+        )
+        for each in channel.lost
+    ]
+    return frozenset(Counter(told).items())
 
 
 def _ended(channel: Channel, _: Broker) -> Hashable:

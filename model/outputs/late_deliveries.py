@@ -18,6 +18,8 @@ Requirements:
   queues, gets) only once the client answered with close-ok. A hard error ends all channels and deletes the exclusive
   queues before the connection.close is sent; what waits for the end of a channel may still return just after it.
   [rabbit_channel.erl:handle_exception notify_queues]
+* CONSUME-001: consume-ok precedes deliveries. consume-ok for a tag is sent before the first basic.deliver with that tag
+  (unless nowait, then no consume-ok). [rabbit_channel.erl:basic_consume]
 * CONSUME-013: no_ack consumer. Deliveries of a no_ack consumer count as acked when sent: ack of such a tag is 406; on
   channel close they are lost. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1
   basic.consume]
@@ -72,7 +74,9 @@ def lost_with_channel(broker: Broker, channel: Channel, method: Method) -> Lost 
     """
     if not channel.lost or not ends_unseen(broker, channel):
         return None
-    return lost_message(channel, method)
+    lost = lost_message(channel, method)
+    # consume-ok would have come before (CONSUME-001)
+    return lost if lost is not None and lost.consumer.announced else None
 
 
 def lost_message(channel: Channel, method: Method) -> Lost | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.connections import ConnectionState
+from amqpspec.model.broker.effects import ConsumerAnnounced
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.outputs.confirms import observe_confirm
 from amqpspec.model.outputs.connections import observe_on_connection
@@ -69,6 +70,8 @@ def _was_said_before(broker: Broker, channel: Channel, method: Method) -> bool:
     for owed in channel.unread:
         if owed.method == method.name and fits(owed, method):
             channel.unread = tuple(other for other in channel.unread if other is not owed)
+            if isinstance(owed.effect, ConsumerAnnounced):
+                owed.effect.consumer.announced = True
             return True
     return False
 

@@ -117,6 +117,9 @@ def consume(broker: Broker, channel: Channel, method: Method) -> None:
     taken = tuple(channel.consumers)
     channel.consumers[tag] = consumer
     channel.ended_consumers.pop(tag, None)
+    if len(queue.consumers) == 1:
+        # while it was alone nobody kept account of its turns, nor compares it
+        queue.consumers[0].is_doubtful, queue.consumers[0].overtaken_by = True, frozenset()
     queue.consumers.append(consumer)
     broker.elect(queue, "SAC-001")
     broker.refresh(queue)

@@ -17,11 +17,12 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Admission, Assembly, Channel, ChannelState, Lost, TimedOut, Unacknowledged
 from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.deadlines import NEVER, Deadline
+from amqpspec.model.broker.effects import DeletionAnswered
 from amqpspec.model.broker.field_kinds import NOT_COMPARED, kind_of, view_of
 from amqpspec.model.broker.fingerprint import VIEWS, fingerprint
 from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.owed import Expected, PendingGet
-from amqpspec.model.broker.queues import Binding, Consumer, Dropping, Exchange, Message, Policies, Queue
+from amqpspec.model.broker.queues import CHOSEN_TAG, Binding, Consumer, Dropping, Exchange, Message, Policies, Queue
 from amqpspec.model.broker.routing import Routes
 from amqpspec.model.broker.ruling import Outcome, Ruling
 from amqpspec.model.broker.transaction import Publication, Transaction
@@ -52,7 +53,8 @@ def state() -> tuple[Broker, dict[str, Any]]:
     queue.dropping = [dropping]
     publication = Publication(Message(content, "", "q", 0), Routes({queue: "PUBLISH-002"}, perhaps=(queue,)), False)
     ruling = Ruling(Outcome.ACKNOWLEDGED)
-    expected = Expected("basic.return", {"reply_code": 312}, (), content=content, due=Due("R", deadline))
+    effect = DeletionAnswered(("a", 1), ("t",), "")
+    expected = Expected("basic.return", {"reply_code": 312}, (), content=content, due=Due("R", deadline), effect=effect)
     get = PendingGet(queue, False, 4)
     lost = Lost(gone, Message(content, "", "q", 1), Message(content, "", "q", 1))
     channel = broker.channels[("a", 1)] = Channel(
@@ -61,7 +63,8 @@ def state() -> tuple[Broker, dict[str, Any]]:
         unacknowledged={1: Unacknowledged(Message(content, "", "q", 1), queue, first, deadline=deadline)},
         timed_out={2: TimedOut(queue, first, message)}, owed=[expected, get], lost=[lost],
         unconfirmed={1: ((queue, message),)}, transaction=Transaction([publication], [(ruling, (1,))]),
-        assembly=Assembly(method), may_still_be_served={"gone": gone}, admissions={queue: Admission.ADMITTED},
+        assembly=Assembly(method), may_still_be_served={"gone": gone},
+        ended_consumers={f"{CHOSEN_TAG}1": "CANCEL-007"}, admissions={queue: Admission.ADMITTED},
     )  # fmt: skip
     connection = broker.connections["a"] = Connection("a", held=[method])
     broker.queues |= {"q": queue, "p": shared}

@@ -283,3 +283,22 @@ def test_it_makes_none_whom_a_wrong_answer_is_blamed_on() -> None:
     assert isinstance(owed, Expected)
     other.channels[("a", 2)].owed[0] = replace(owed, blame={"message_count": "QUEUE-001"}, crossing="X", counted=False)
     assert alike(one, other)
+
+
+def test_it_makes_none_what_became_of_the_turns_of_a_consumer_that_is_alone() -> None:
+    """When another one comes, all begins anew."""
+    one = after("a.1 queue.declare q", "a.1 basic.consume q tag=t", "a.2 channel.open")
+    other = copy.deepcopy(one)
+    (alone,) = other.queues["q"].consumers
+    alone.overtaken_by, alone.is_doubtful = frozenset({(("a", 3), "gone")}), not alone.is_doubtful
+    assert alike(one, other)
+    assert alike(unanswered(one, "a.2 basic.consume q tag=u"), unanswered(other, "a.2 basic.consume q tag=u"))
+
+
+def test_it_makes_a_difference_what_is_known_of_a_message_of_a_deleted_queue() -> None:
+    one = unanswered(after("a.1 queue.declare q", "a.1 basic.consume q tag=t"), "a.1 basic.publish q body=m",
+                     "a.1 queue.delete q")  # fmt: skip
+    other = copy.deepcopy(one)
+    (gone,) = other.channels[("a", 1)].may_still_be_served.values()
+    gone.queue.dropped_at_deletion[0].recalled = 1
+    assert not alike(one, other)

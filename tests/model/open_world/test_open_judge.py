@@ -94,6 +94,10 @@ class TestDeliveries:
     def test_tags_without_a_gap(self) -> None:
         assert failed(*consuming(), delivery(1), delivery(3)) == ["CONSUME-014"]
 
+    def test_the_text_lets_a_broker_leave_out_numbers(self) -> None:
+        assert failed(*consuming(), delivery(1), delivery(3), dialect="amqp-0-9-1") == []
+        assert failed(*consuming(), delivery(1), delivery(1), dialect="amqp-0-9-1") == ["CONSUME-014"]
+
     def test_a_delivery_that_the_recording_lacks_is_blamed_once_or_undecided(self) -> None:
         gap = [*consuming(5), delivery(1), delivery(3)]
         for settled in ([], [ack(1)], [ack(1), ack(3)], [ack(3, True)]):

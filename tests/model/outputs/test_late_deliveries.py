@@ -220,3 +220,12 @@ def test_each_message_of_a_deleted_queue_may_be_under_way_to_its_consumer(messag
     talk.send("a.1 queue.delete q").see("a.1", "queue.delete-ok", message_count=messages)
     talk.deliver("b.1", 1, "0", consumer="t")
     assert not talk.acceptor.failures
+
+
+def test_none_comes_before_consume_ok() -> None:
+    """The channel breaks its connection before the queue has answered: what it was to be handed nobody sees."""
+    talk = declared()
+    talk.send("b.1 basic.publish q body=m1").rest()
+    talk.send("a.1 basic.consume q tag=t &").send("a.1 basic.publish q immediate=true body=m2 &")
+    assert talk.fork().see("a.1", "basic.consume-ok", consumer_tag="t").deliver("a.1", 1, "m1").acceptor.failures == []
+    assert talk.deliver("a.1", 1, "m1").acceptor.failures
