@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_arguments import LAST_HEADERS
 from amqpspec.conformance.language.command_parsing import CommandSyntaxError, parse_command
 from amqpspec.model.promises.dialects import DIALECTS
 from amqpspec.model.promises.registry import requirements
@@ -129,7 +130,10 @@ def _sendable(command: Command) -> Command:
     """The command, if it can be sent: else it would only be told when what stands before it was carried out."""
     if command.connection == OPERATOR or not command.channel:
         return command  # no frame is made of it, or one in which much is filled in
-    content = command.content and Content(command.content.properties, b"")
+    properties = {} if command.content is None else dict(command.content.properties)
+    if properties.get("headers") == LAST_HEADERS:
+        del properties["headers"]  # they are what has come by then
+    content = None if command.content is None else Content(properties, b"")
     name, channel = command.connection, command.channel
     try:
         encode(event_of(name, channel, command.method, dict(command.arguments), sent=True, content=content))
