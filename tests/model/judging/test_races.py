@@ -180,3 +180,19 @@ def test_what_a_refused_commit_publishes_may_be_gone_at_once() -> None:
 
 def test_but_not_what_has_time() -> None:
     assert refused_commit("60000").acceptor.verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+def test_a_question_may_overtake_the_end_of_a_client_that_is_gone(is_early: bool) -> None:
+    """b had the last consumer of the auto-delete queue, which is deleted when the broker has seen that b is gone."""
+    talk = Conversation("rabbitmq-4.0").send("b.1 queue.declare q auto-delete")
+    talk.see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.send("b.1 basic.consume q tag=t").see("b.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("b socket.abort").send("a.1 queue.declare q passive")
+    if is_early:
+        talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=1)
+    else:
+        text = "NOT_FOUND - no queue 'q' in vhost '/'"
+        talk.see("a.1", "channel.close", reply_code=404, reply_text=text, class_id=50, method_id=10)
+    assert talk.acceptor.failures == []
+    assert talk.acceptor.verdict is (Verdict.INCONCLUSIVE if is_early else Verdict.PASS)
