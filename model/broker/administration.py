@@ -38,3 +38,5 @@ class User:
     password: str
     #: by virtual host: patterns of the names that this user may configure, write and read; none: no access to it
     permissions: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    #: the broker was started again since then
+    survived: bool = False

@@ -6,6 +6,7 @@ import contextlib
 import socket
 from typing import Protocol
 
+from amqpspec.model.protocol.methods import OPERATOR, Fault
 from amqpspec.targets.address import Address
 from amqpspec.targets.embedded.connection import ClientConnection
 from amqpspec.targets.embedded.hosts_responder import HostsResponder
@@ -50,6 +51,7 @@ class EmbeddedNode:
         """As when RabbitMQ is stopped: connections end with 320, and the port refuses until `start_again`."""
 
         def end(loop: Loop) -> None:
+            loop.hear_half_contents()
             loop.close_in_order(loop.clients_named(None), SHUTDOWN)
             self.parted += loop.part_from_all()
             restart(loop.responder, is_killed=False)
@@ -62,6 +64,7 @@ class EmbeddedNode:
         """As when it is killed: connections break off."""
 
         def end(loop: Loop) -> None:
+            loop.hear_half_contents()
             loop.break_off_all()
             restart(loop.responder, is_killed=True)
 
@@ -80,7 +83,12 @@ class EmbeddedNode:
 
     def resume(self) -> None:
         loop = self._broker.loop
-        loop.orders.do(lambda: loop.heal(_PAUSE))
+
+        def go_on() -> None:
+            loop.responder.take(Fault(OPERATOR, 0, "broker.resume", {}, sent=True))
+            loop.heal(_PAUSE)
+
+        loop.orders.do(go_on)
         self._is_paused = False
 
     def start_again(self) -> None:

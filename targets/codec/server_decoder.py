@@ -112,6 +112,13 @@ class ServerDecoder:
             at = end
         return decoded
 
+    def give_up(self) -> list[Method | RawFrame]:
+        """What has come of contents that will not become whole, as single frames."""
+        decoded: list[Decoded | OutOfRoom] = []
+        for channel in list(self._unfinished):
+            self._take_apart(channel, None, decoded)
+        return [each for each in decoded if isinstance(each, Method | RawFrame)]
+
     def _frame_end(self, octets: bytes, at: int) -> int:
         """Where the frame at `at` ends, or where what must be known to say so ends."""
         if self._awaits_header:

@@ -12,6 +12,7 @@ import socket
 import ssl
 import struct
 from collections import deque
+from collections.abc import Sequence
 from enum import Enum
 
 from amqpspec.model.protocol.methods import TraceEvent
@@ -117,6 +118,10 @@ class ClientConnection:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     # ---------------------------------------------------------------------------------------- octets in
+
+    def half_contents(self) -> Sequence[TraceEvent]:
+        """What has come of contents that will never be whole."""
+        return self._decoder.give_up()
 
     def read(self) -> None:
         """Take what has arrived into the inbox."""

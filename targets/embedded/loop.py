@@ -303,6 +303,13 @@ class Loop:
             client.break_off()
             self._forget(client)
 
+    def hear_half_contents(self) -> None:
+        """The model is told what has come of contents that will never be whole."""
+        for client in list(self._clients.values()):
+            if client.phase is Phase.OPEN:
+                for event in client.half_contents():
+                    self._take(client, event)
+
     def break_off_all(self) -> None:
         """All TCP connections are broken off, and the model is not told: its time is over."""
         for client in self._clients.values():

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.broker.queues import Message, Queue
+from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.protocol.methods import OperatorAction, TraceEvent
+from amqpspec.model.protocol.methods import Content, OperatorAction, TraceEvent
 from amqpspec.model.rules.operator.faults import KILLED
+from amqpspec.model.rules.operator.operator import force_close
 from amqpspec.targets.embedded.hooks import Chapter, Proceed
 from amqpspec.targets.embedded.served_broker import ServedBroker
 
@@ -88,6 +89,8 @@ _spoiled("stop-forgets-message", "DURABLE-001", "A restart loses the oldest mess
          _lose(0), QueueType.CLASSIC)  # fmt: skip
 _spoiled("stop-forgets-quorum-message", "DURABLE-002", "A restart loses the oldest of a quorum queue.",
          _lose(0), QueueType.QUORUM)  # fmt: skip
+_spoiled("kill-forgets-quorum-message", "DURABLE-002", "A kill loses what came last to a quorum queue.",
+         _lose(-1), QueueType.QUORUM, killed=True)  # fmt: skip
 _spoiled("confirms-before-disk", "DURABLE-004", "What is confirmed last is on no disk yet: a kill loses it.",
          _lose(-1), QueueType.CLASSIC, killed=True)  # fmt: skip
 _spoiled("restart-forgets-redelivered", "DURABLE-003", "What was held comes with redelivered=false after a restart.",
@@ -199,3 +202,49 @@ def _(broker: ServedBroker, action: OperatorAction, proceed: Proceed) -> None:
         for message in queue.messages:
             if message.deadline is not None:
                 message.deadline = replace(message.deadline, since=broker.now, by=broker.now)
+
+
+@RESTARTS.on_input(
+    "restart-forgets-given-back", "DURABLE-020", "After a restart what was given back before comes with"
+    " redelivered=false.", "broker.restart"
+)  # fmt: skip
+def _(broker: ServedBroker, action: OperatorAction, proceed: Proceed) -> None:
+    given_back = [each for queue in broker.queues.values() for each in queue.messages
+                  if each.redelivered and each.arrival is not Arrival.RETURNING]  # fmt: skip
+    proceed(action)
+    for message in given_back:
+        message.redelivered = False
+
+
+@RESTARTS.on_input(
+    "restart-publishes-half", "DURABLE-019", "After a restart a publish is there whose content was not complete.",
+    "broker.restart",
+)  # fmt: skip
+def _(broker: ServedBroker, action: OperatorAction, proceed: Proceed) -> None:
+    halves = [each.assembly for each in broker.channels.values() if each.assembly is not None and each.assembly.pieces]
+    proceed(action)
+    for half in halves:
+        routing_key = half.method.arguments.get("routing_key", "")
+        if not half.method.arguments.get("exchange") and routing_key in broker.queues:
+            content = Content({"delivery_mode": 2, **(half.properties or {})}, b"".join(half.pieces))
+            broker.enqueue(broker.queues[routing_key], Message(content, "", routing_key, 0))
+
+
+@RESTARTS.on_input(
+    "restart-forgets-permissions", "DURABLE-017", "After a restart nobody has the permissions that the operator gave.",
+    "broker.restart",
+)  # fmt: skip
+def _(broker: ServedBroker, action: OperatorAction, proceed: Proceed) -> None:
+    proceed(action)
+    for name, user in broker.users.items():
+        broker.users[name] = replace(user, permissions={})
+
+
+@RESTARTS.on_input(
+    "resume-ends-connections", "DURABLE-014", "A broker that was paused ends all connections when it goes on.",
+    "broker.resume",
+)  # fmt: skip
+def _(broker: ServedBroker, action: OperatorAction, proceed: Proceed) -> None:
+    proceed(action)
+    for connection in list(broker.connections.values()):
+        force_close(broker, connection, "it was paused")

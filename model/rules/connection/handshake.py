@@ -78,6 +78,7 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.connections import Connection, ConnectionState
 from amqpspec.model.broker.openness import note_undecided
 from amqpspec.model.broker.owed import Expected
+from amqpspec.model.broker.survival import SET_UP
 from amqpspec.model.protocol.credentials import AMQPLAIN, ANONYMOUS, PLAIN, credentials_of
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import MASK, HeaderEvent, Method, RawFrame, SocketEvent, Table, TraceEvent
@@ -327,7 +328,8 @@ def _open(broker: Broker, connection: Connection, method: Method) -> None:
     else:
         connection.vhost = vhost
         connection.state = ConnectionState.OPEN
-        owe(broker, connection, "connection.open-ok", {}, ("CONN-001",))
+        known = (SET_UP,) if user is not None and user.survived else ()
+        owe(broker, connection, "connection.open-ok", {}, (*known, "CONN-001"))
 
 
 _Step = Callable[[Broker, Connection, Any], None]

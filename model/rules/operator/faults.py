@@ -100,6 +100,8 @@ def resume(broker: Broker, action: OperatorAction) -> None:
     """It goes on where it was paused, as if no time had passed."""
     if broker.connections:
         broker.fired(PAUSED)
+    for channel in broker.channels.values():
+        broker.blame(channel, PAUSED)
 
 
 def restart(broker: Broker, action: OperatorAction) -> None:
@@ -121,8 +123,9 @@ def restart(broker: Broker, action: OperatorAction) -> None:
         if not broker.is_punctual:  # who serves decides it
             _leave_open(broker, queue)
         broker.refresh(queue)
-    if broker.users or broker.policies:
+    if broker.policies:
         broker.fired(SET_UP)
+    broker.users = {name: replace(user, survived=True) for name, user in broker.users.items()}
     broker.touched.clear()
     broker.down_by = ""
     if broker.is_punctual:

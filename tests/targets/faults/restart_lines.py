@@ -51,6 +51,21 @@ RESTART_LINES: dict[str, str] = {
         "b.1 basic.publish exchange=x",
     ),
     "restart-commits": _lines(_QUEUE, "a.1 tx.select", _PUBLISH, "broker.kill", "broker.restart", _GET),
+    "kill-forgets-quorum-message": _lines(
+        _QUORUM, "broker clock.wait 1500", "a.1 confirm.select", _PUBLISH, "broker.kill", "broker.restart", _GET
+    ),
+    "restart-forgets-given-back": _lines(
+        _QUORUM, _PUBLISH, "a.1 basic.get q", "a.1 basic.reject 1 requeue", "broker.restart", _GET
+    ),
+    "restart-publishes-half": _lines(
+        _QUEUE, "a.1 basic.publish q unfinished", "a.1 frame.header body-size=8", "a.1 frame.body body=half",
+        "broker.kill", "broker.restart", _GET,
+    ),
+    "restart-forgets-permissions": _lines(
+        "broker operator.add-user u password=p", "broker operator.set-permissions u configure=.*", "broker.restart",
+        "b connection.open user=u password=p",
+    ),
+    "resume-ends-connections": _lines(_QUEUE, "broker.pause", "broker.resume"),
     "restart-renews-time": _lines(
         "a.1 queue.declare q durable x-message-ttl=5000", _PUBLISH, "broker clock.wait 2000", "broker.restart",
         "broker clock.wait 4500", _GET,
