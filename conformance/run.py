@@ -130,13 +130,28 @@ class Runner:
     def _run_all(self, scenarios: Sequence[CommandFile]) -> None:
         """All that is not over yet."""
         left = [each for each in scenarios if not self._is_over(each)]
-        workers = workers_for(self._in_use.place, self.options, self._record.is_enough)
+        if self.options.breaks:
+            self._work_by(replace(self.options, breaks=False), lambda workers: self._run_scenarios(left, workers))
+            self._on_one_that_is_broken(lambda: self._work_by(self.options, self._search_on))
+            return
+
+        def run_all(workers: Workers) -> None:
+            self._run_scenarios(left, workers)
+            self._search_on(workers)
+
+        self._work_by(self.options, run_all)
+
+    def _search_on(self, workers: Workers) -> None:
+        if self.options.sequences and not self._record.is_enough():
+            self._search.go_on(workers, self._carry_out, self.target.clock, self._gives_up_at())
+
+    def _work_by(self, options: RunOptions, work: Callable[[Workers], None]) -> None:
+        """Raises `TargetError` when the target is lost."""
+        workers = workers_for(self._in_use.place, options, self._record.is_enough)
         self._carried_out_here.clear()
         try:
             with workers:
-                self._run_scenarios(left, workers)
-                if self.options.sequences and not self._record.is_enough():
-                    self._search.go_on(workers, self._carry_out, self.target.clock, self._gives_up_at())
+                work(workers)
         except TargetError:
             for outcome in (*workers.finished, *self._carried_out_here):
                 if not self._record.under_way.is_over(outcome.sequence.name) and _is_in_order(outcome):
@@ -296,17 +311,20 @@ class Runner:
                 self._take(outcome)
             for outcome in waited:
                 self._take(outcome)
-        if self.options.sequences and not self._record.is_enough():
+        if self.options.sequences and not self._record.is_enough() and not self.options.breaks:
             self._search.prepare(workers)
         for group in configured_alike(each for each in scenarios if each.alone):
             if not self._record.is_enough():
                 self._run_configured_alike(group)
         if broken and not self._record.is_enough():
-            before = list(self._record.left_behind)
-            with self._in_use.bearing_faults():
-                self._through_losses(lambda: self._run_broken(broken))
-            if self.target.faults_elsewhere:
-                self._record.left_behind[:] = before  # what is left on another broker goes with that
+            self._on_one_that_is_broken(lambda: self._run_broken(broken))
+
+    def _on_one_that_is_broken(self, work: Callable[[], None]) -> None:
+        before = list(self._record.left_behind)
+        with self._in_use.bearing_faults():
+            self._through_losses(work)
+        if self.target.faults_elsewhere:
+            self._record.left_behind[:] = before  # what is left on another broker goes with that
 
     def _is_broken_for_all(self, commands: Sequence[Command]) -> bool:
         """Do they break a broker that others use?"""

@@ -38,5 +38,7 @@ class RunOptions:
     #: failures of which that is true are accepted for now, and not shrunk (again)
     accepted: Callable[[Failure], bool] | None = None
     gives_up: bool = False
+    #: sequences of the search may stop and kill a target that others would use as well: it goes one by one
+    breaks: bool = False
     #: seconds that were spent on the run before it began, such as on looking at the target
     before: float = 0.0

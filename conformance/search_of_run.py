@@ -100,7 +100,7 @@ class SearchOfRun:
             for sequence, waits in made:
                 if self._under_way.is_over(sequence.name) or self._is_blocked(sequence):
                     continue
-                if waits:
+                if waits and not self._options.breaks:
                     tell(self._listeners, SequenceStarted(sequence.name))
                     waiting.begin(self._under_way.begin(sequence, waits=True))
                     still_to_come[:number] = (1 + many for many in still_to_come[:number])

@@ -114,11 +114,12 @@ def begin_loading() -> None:
 
 
 def workers_for(place: Place, options: RunOptions, is_enough: Callable[[], bool]) -> Workers:
-    """As many as the options say. A run that shares a clock with the broker uses this process alone.
+    """As many as the options say. A run that shares a clock with the broker uses this process alone; so does a search
+    that breaks a broker.
 
     `is_enough`: is nothing more to be begun?
     """
-    can_share = not isinstance(place.target.clock, FastForwardClock) and _can_have_processes()
+    can_share = not options.breaks and not isinstance(place.target.clock, FastForwardClock) and _can_have_processes()
     if options.jobs > 1 and can_share:
         return SeveralProcesses(place, options, is_enough)
     return ThisProcess(place, options, is_enough)
@@ -148,7 +149,7 @@ def _sequences_of(work: Round, options: RunOptions, target: TargetUnderTest) -> 
         work.number,
         options.steps,
         options.themes,
-        left_out_of_search(target) | work.ends_it,
+        left_out_of_search(target, breaks=options.breaks) | work.ends_it,
         limits=Limits(target.channel_max, target.frame_max),
         refused=work.refused,
         avoided=work.avoided,

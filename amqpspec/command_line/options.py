@@ -140,8 +140,8 @@ def _run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--theme", action="append", default=[], metavar="NAME",
-        help="of the search: traffic, consumers, publishing, topology, protocol, or timeouts, which takes its time;"
-        " repeatable (default: all but timeouts)",
+        help="of the search: traffic, consumers, publishing, topology, protocol; or timeouts and restarts, which take"
+        " their time; repeatable (default: all but these two)",
     )  # fmt: skip
     parser.add_argument(
         "--stop-at-first", action="store_true", help="begin nothing more once a failure that fails the run was found"

@@ -29,6 +29,7 @@ from amqpspec.conformance.failures.ladder import with_ladders
 from amqpspec.conformance.interruption import Terminated
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
+from amqpspec.conformance.scenarios.applicability import cannot_be_broken
 from amqpspec.conformance.search.machine import BREAKING, THEMES, themes_for
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter, read_trace
@@ -53,6 +54,9 @@ from amqpspec.model.promises.verdict import Failure
 from amqpspec.reports.output_file import remove_former
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBrokerFailure
 from amqpspec.targets.suite_error import line_of
+
+#: Sequences of a search that stops and starts a real broker, if nothing else is said: each takes up to a minute.
+_FEW = 10
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
@@ -116,13 +120,15 @@ def _execute(options: argparse.Namespace, console: Console) -> int:
         dialect = dialect_named(target.description.dialect)
         if options.theme and not themes_for(dialect, wanted.themes):
             raise UsageError(f"--theme {', '.join(options.theme)}: there is nothing of it to search in {dialect.title}")
-        if BREAKING in options.theme and target.own_broker is None:
-            raise UsageError(f"--theme {BREAKING}: only the embedded broker can be had for each sequence anew")
+        breaks = BREAKING in options.theme and target.own_broker is None
+        if breaks and (why := cannot_be_broken(target)):
+            raise UsageError(f"--theme {BREAKING}: {why}")
         trace = stack.enter_context(TraceWriter(options.out / "trace.jsonl", goes_on=True))
         fails = fails_the_run(listed, target.description, options.gate)
         listed_as = excuses(listed, target.description)
         wanted = replace(
-            wanted, before=time.monotonic() - began,
+            wanted, before=time.monotonic() - began, breaks=breaks,
+            sequences=_FEW if breaks and options.sequences is None else wanted.sequences,
             accepted=lambda failure: listed_as(failure.identity) is not None,
             enough=fails if options.stop_at_first else None,
         )  # fmt: skip

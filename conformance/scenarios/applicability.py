@@ -20,6 +20,7 @@ from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.protocol.methods import FAULTS, OPERATOR
 from amqpspec.targets.brokers.operator import asked_of, not_offered
+from amqpspec.targets.brokers.single_node import BROKER_FAULTS
 
 Obstacle = Callable[[CommandFile, TargetUnderTest], str | None]
 
@@ -65,9 +66,20 @@ def absent_methods(target: TargetUnderTest) -> frozenset[str]:
     return absent if dialect_named(target.description.dialect).text.get_is_known else absent | {"basic.get"}
 
 
-def left_out_of_search(target: TargetUnderTest) -> frozenset[str]:
-    """These, and faults where others would meet them."""
-    return absent_methods(target) if target.own_broker is not None else absent_methods(target) | FAULTS
+def left_out_of_search(target: TargetUnderTest, *, breaks: bool = False) -> frozenset[str]:
+    """These, and faults where others would meet them. `breaks`: there are no others."""
+    is_alone = breaks or target.own_broker is not None
+    return absent_methods(target) if is_alone else absent_methods(target) | FAULTS
+
+
+def cannot_be_broken(target: TargetUnderTest) -> str:
+    """Why a search cannot stop, kill and pause it; "": it can."""
+    if target.library is not None:
+        return f"faults are not done to connections of {target.library.driver}"
+    if len(target.nodes) > 1:
+        return "a search breaks a broker of one node, and this is a cluster"
+    missing = sorted(set(BROKER_FAULTS).difference(target.offered_faults))
+    return f"this target does not offer {missing[0]}" if missing else ""
 
 
 def needs_operator(commands: Iterable[Command]) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from amqpspec.conformance import run
 from amqpspec.conformance.language.command_file import CommandFile, parse_command_file
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
+from amqpspec.conformance.search.machine import BREAKING
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.verdicts.events import Event, SequenceFinished
@@ -88,13 +90,14 @@ class Carried:
         target: TargetUnderTest,
         files: list[CommandFile],
         restarts: object = None,
+        options: RunOptions | None = None,
     ) -> None:
         self.told: list[str] = []
         self.verdicts: list[Verdict] = []
         monkeypatch.setattr(run, "selected", lambda only, dialect: files)
+        asked = options or RunOptions(sequences=0)
         with TraceWriter(directory / "trace.jsonl") as trace:
-            options = RunOptions(sequences=0)
-            self.result: RunResult = Runner(target, trace, options, [self._listen], restarts).run()  # type: ignore[arg-type]
+            self.result: RunResult = Runner(target, trace, asked, [self._listen], restarts).run()  # type: ignore[arg-type]
 
     def _listen(self, event: Event) -> None:
         if isinstance(event, SequenceFinished):
@@ -172,6 +175,22 @@ def test_another_one_is_broken_where_the_target_does_not_bear_it(
     assert carried.verdicts == [Verdict.PASS] * 3
     (faults,) = elsewhere.faults
     assert faults.done == ["broker.stop", "broker.restart", "broker.kill", "broker.restart"]
+
+
+SEARCH = RunOptions(seed=5, sequences=3, steps=30, search_only=True, themes=(BREAKING,), jobs=4, breaks=True)
+
+
+@pytest.mark.parametrize("fails_at", ["", "broker.restart"])
+def test_a_search_breaks_one_that_others_do_not_use_and_goes_one_by_one(
+    fails_at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: ExitStack
+) -> None:
+    elsewhere = Elsewhere(stack, fails_at)
+    carried = Carried(tmp_path, monkeypatch, elsewhere.target(), [], elsewhere, SEARCH)
+    assert sorted(carried.told) == ["search 1", "search 2", "search 3"]
+    assert carried.result.lost is None and carried.verdicts == [Verdict.PASS] * 3
+    assert len(elsewhere.faults) == (2 if fails_at else 1) and elsewhere.faults[-1].done.count("broker.restart") >= 2
+    names = [row["sequence"] for row in read_trace(tmp_path / "trace.jsonl") if row.get("time") and row.get("sequence")]
+    assert [name for name, _ in groupby(names)] == ["search 1", "search 2", "search 3"]
 
 
 def test_none_is_started_that_nobody_breaks(

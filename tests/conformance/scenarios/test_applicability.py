@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,7 @@ from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import (
     NO_OPERATOR,
     applicable,
+    cannot_be_broken,
     left_out_of_search,
     needs_operator,
     not_applicable,
@@ -27,6 +29,7 @@ from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import FAULTS
 from amqpspec.targets.brokers.embedded_again import EmbeddedAgain
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.brokers.single_node import BROKER_FAULTS
 from amqpspec.targets.drivers.library import Library
 
 #: Requirements that nobody can show without the operator of the broker.
@@ -149,4 +152,16 @@ def test_faults_are_not_done_to_the_connections_of_a_library(broker: EmbeddedBro
 def test_a_search_leaves_faults_out_where_others_meet_them(broker: EmbeddedBroker) -> None:
     target = under_test(broker, operated=True)
     assert left_out_of_search(target) == FAULTS
+    assert left_out_of_search(target, breaks=True) == frozenset()
     assert left_out_of_search(replace(target, own_broker=EmbeddedAgain("embedded"))) == frozenset()
+
+
+def test_what_a_search_cannot_break(broker: EmbeddedBroker) -> None:
+    target = replace(under_test(broker, operated=True), faults=broker.faults())
+    assert cannot_be_broken(target) == ""
+    assert cannot_be_broken(replace(target, faults=None, faults_elsewhere=BROKER_FAULTS)) == ""
+    assert cannot_be_broken(replace(target, faults=None)) == "this target does not offer broker.kill"
+    cluster = SimpleNamespace(offered=BROKER_FAULTS, nodes=(1, 2, 3))
+    assert "this is a cluster" in cannot_be_broken(replace(target, faults=cluster))  # type: ignore[arg-type]
+    library = replace(target, library=Library("pika", "1"))
+    assert cannot_be_broken(library) == "faults are not done to connections of pika"
