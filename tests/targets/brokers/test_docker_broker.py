@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import time
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import docker
 import pika
 import pytest
 from docker.errors import ImageNotFound
+from docker.models.containers import ContainerCollection
 
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.docker_broker import CommandFailed, DockerBroker
@@ -203,3 +205,21 @@ def test_silent_peer_is_not_ready_and_costs_only_the_timeout() -> None:
         started = time.monotonic()
         assert not answers_amqp(Address("127.0.0.1", silent.getsockname()[1]), timeout=0.3)
         assert 0.25 < time.monotonic() - started < patience(5)
+
+
+def test_a_container_that_was_made_when_a_signal_came_is_removed(
+    garagemq: DockerBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine has made it, and nobody was told its number."""
+    create = ContainerCollection.create
+
+    def interrupted(*arguments: object, **named: object) -> None:
+        create(*arguments, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ContainerCollection, "create", interrupted)
+    broker = DockerBroker(garagemq.image)
+    with pytest.raises(KeyboardInterrupt), broker:
+        pass
+    with contextlib.closing(docker.from_env()) as client:
+        assert client.containers.list(all=True, filters={"name": broker.container_name}) == []
