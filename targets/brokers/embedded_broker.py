@@ -212,7 +212,7 @@ class EmbeddedBroker:
 
 def embedded(target: str, dialect: Dialect | None = None, clock: Clock = COMMON) -> EmbeddedBroker:
     """The one that `embedded`, `embedded:FAULT` or `embedded:VARIANT` means. Raises `UnknownFault`."""
-    from amqpspec.targets.compatible import COMPATIBLE_VARIANTS
+    from amqpspec.targets.faults.compatible import COMPATIBLE_VARIANTS
     from amqpspec.targets.variants import VARIANTS
 
     name = target.partition(":")[2]

@@ -39,7 +39,8 @@ def refused(talk: Conversation, text: str, code: int = 406, class_id: int = 50, 
 @pytest.mark.parametrize("first", ["m1", "m2"])
 def test_nobody_says_what_no_priorities_are(dialect: str, first: str) -> None:
     """Priorities 0 and 1, or only one."""
-    talk = declare(Conversation(dialect), "x-max-priority=0")
+    with_it = f"{dialect}+x-max-priority" if dialect == "amqp-0-9-1" else dialect
+    talk = declare(Conversation(with_it), "x-max-priority=0")
     talk.send("a.1 basic.publish q body=m1").rest().send("a.1 basic.publish q body=m2 priority=1").rest()
     talk.send("a.1 basic.publish q body=m3").rest().send("a.1 basic.publish q body=m4 priority=1").rest()
     talk.send("a.1 basic.get q").see("a.1", "basic.get-ok", first, **got(1, 3, priority=first == "m2"))

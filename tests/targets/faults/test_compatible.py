@@ -9,8 +9,8 @@ import pytest
 from amqpspec.command_line.entry import main
 from amqpspec.model.promises.registry import requirements
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker, embedded
-from amqpspec.targets.compatible import COMPATIBLE, COMPATIBLE_VARIANTS, DIALECT, OWN_WAYS
 from amqpspec.targets.faults.all_faults import FAULTS
+from amqpspec.targets.faults.compatible import COMPATIBLE, COMPATIBLE_VARIANTS, DIALECT, OWN_WAYS
 from tests.end_to_end.runs import run_suite
 
 #: Requirements that show the feature, where the one that a variant is named after is RabbitMQ's alone.
