@@ -20,7 +20,8 @@ PAGE = "side-by-side.html"
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    is_file = not options.out.is_dir() and (options.out.suffix or options.out.exists())
+    is_named = bool(options.out.suffix) or options.out.exists() or options.out.is_symlink()
+    is_file = is_named and not options.out.is_dir()
     file = options.out if is_file else options.out / PAGE
     require_none_of(file, options.directories)
     if not is_file:
