@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -158,6 +159,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         for name, reason in missing.items():
             terminalreporter.line(f"{name}: {reason}", red=True)
         terminalreporter.line("The tests that need them have NOT been run.", red=True, bold=True)
+
+
+@pytest.fixture(autouse=True)
+def _no_logins_of_other_tests() -> None:
+    """The command line hides each login that this process was once called with."""
+    logins = sys.modules.get("amqpspec.command_line.logins")
+    if logins is not None:
+        logins._logins.clear()
 
 
 @pytest.fixture(scope="session")

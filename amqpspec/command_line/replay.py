@@ -189,7 +189,7 @@ class _Shown:
     def flush(self) -> None:
         """Say what was kept back."""
         if self._again:
-            self._say(f"    … asked {plural(self._again, 'time')} more, with the same answer", "dim")
+            self._say(f"    asked {plural(self._again, 'time')} more, with the same answer", "dim")
         if self._held:
             self._say(self._asked, "")
         self._asked, self._answered, self._again, self._held = "", "", 0, False

@@ -42,7 +42,7 @@ def test_a_file_that_cannot_be_written_is_found_before_the_run(
     (tmp_path / "folder").mkdir()
     assert main([*SHORT, option, "folder"]) == 2
     assert capsys.readouterr().err == "amqpspec: folder: cannot be written: Is a directory\n"
-    assert sorted(each.name for each in (tmp_path / "amqpspec-out").iterdir()) == [], "nothing was run"
+    assert not (tmp_path / "amqpspec-out").exists(), "nothing was run"
 
 
 @pytest.mark.parametrize(("fault", "code"), [("embedded", 0), ("embedded:get-empty-with-messages", 1)])

@@ -47,7 +47,7 @@ def test_a_question_that_is_asked_again_and_again_is_shown_once() -> None:
         "a.1 basic.ack 1",
         "a.1 > queue.declare queue=q passive=true",
         "a.1 < queue.declare-ok queue=q message-count=1 consumer-count=0",
-        "… asked 39 times more, with the same answer",
+        "asked 39 times more, with the same answer",
         "a.1 > queue.declare queue=q passive=true",
         "a.1 < queue.declare-ok queue=q message-count=0 consumer-count=0",
     ]

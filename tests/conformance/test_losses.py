@@ -128,14 +128,14 @@ def test_what_was_over_when_the_target_was_lost_counts_whoever_has_carried_it_ou
 
 
 def test_the_run_goes_on_and_names_the_sequence(tmp_path: Path) -> None:
-    """One scenario of these has a basic.recover."""
-    result, broker, told = a_run(tmp_path, is_sent("basic.recover"), "ACK-003", "RECOVER-003", "GET-006")
+    """One scenario of these has a basic.recover-async."""
+    result, broker, told = a_run(tmp_path, is_sent("basic.recover-async"), "ACK-003", "RECOVER-003", "GET-006")
     assert result.lost is None
     assert broker.starts == 3, "begun, and twice again: behind the loss, and behind the proof"
     (found,) = result.failures
-    assert found.failure.identity == f"{SERVES_ON}|missing frame|an answer behind basic.recover"
+    assert found.failure.identity == f"{SERVES_ON}|missing frame|an answer behind basic.recover-async"
     assert found.sequence == "scenario RECOVER-003"
-    assert found.commands[-1] == found.failure.command and "basic.recover" in found.failure.command
+    assert found.commands[-1] == found.failure.command and "basic.recover-async" in found.failure.command
     assert "the last lines of its log:\npanic: index out of range" in "\n".join(found.failure.state)
     verdicts = {each.id: each for each in result.requirements}
     assert verdicts[SERVES_ON].verdict is Verdict.FAIL
@@ -146,7 +146,7 @@ def test_the_run_goes_on_and_names_the_sequence(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert len(told) == len(set(told)), "each sequence is counted once"
     assert sum(row["kind"] == "end" for row in read_trace(tmp_path)) == len(told) + 1, "one was carried out twice"
-    assert "an answer behind basic.recover" in render_junit(result) and "index out of range" in render_html(result)
+    assert "an answer behind basic.recover-async" in render_junit(result) and "index out of range" in render_html(result)
 
 
 def test_a_loss_that_no_sequence_repeats_says_what_was_under_way(tmp_path: Path) -> None:
@@ -186,12 +186,12 @@ def test_the_third_loss_by_one_cause_ends_the_run(tmp_path: Path) -> None:
 def test_a_broker_of_which_a_part_ended_is_started_again(tmp_path: Path) -> None:
     """It answers, and serves nobody any more: what it refuses from then on is no failure."""
     with ExitStack() as stack, TraceWriter(tmp_path / "trace.jsonl") as trace:
-        broker = Broker(stack, lambda _: False, fault=part_ends("basic.recover"))
+        broker = Broker(stack, lambda _: False, fault=part_ends("basic.recover-async"))
         options = RunOptions(("RECOVER-003", "ACK-003", "GET-006", "QUEUE-001"), 3, 0)
         result = Runner(broker.start_again(), trace, options, [], broker).run()
     assert result.lost is None and broker.starts == 3
     (found,) = result.failures
-    assert found.failure.identity == f"{SERVES_ON}|missing frame|an answer behind basic.recover"
+    assert found.failure.identity == f"{SERVES_ON}|missing frame|an answer behind basic.recover-async"
     assert "serves no fresh connection any more: queue.declare" in found.failure.observed
     passed = {each.id for each in result.requirements if each.verdict is Verdict.PASS}
     assert {"ACK-003", "GET-006", "QUEUE-001"} <= passed
@@ -201,7 +201,7 @@ def test_a_run_most_of_which_goes_into_losses_ends(tmp_path: Path, monkeypatch: 
     """By different causes: none of them comes often."""
     monkeypatch.setattr(losses, "MOST_TIME", 0.0)
     monkeypatch.setattr(losses, "MOST_OF_THE_RUN", 0.0)
-    result, broker, _ = a_run(tmp_path, is_sent("basic.recover"), "ACK-003", "RECOVER-003", "GET-006")
+    result, broker, _ = a_run(tmp_path, is_sent("basic.recover-async"), "ACK-003", "RECOVER-003", "GET-006")
     assert result.lost is not None and "lost once" in result.lost and "most of the run" in result.lost
     assert broker.starts == 3 and len(result.failures) == 1 and result.exit_code == 3
 

@@ -62,4 +62,4 @@ def test_a_broker_that_others_use_is_not_searched_so(tmp_path: Path, capsys: pyt
     with EmbeddedBroker() as broker:
         url = f"amqp://127.0.0.1:{broker.address.port}"
         assert main(["run", url, "--theme", BREAKING, "--no-profile", "--out", str(tmp_path)]) == 2
-    assert f"--theme {BREAKING}: only the embedded broker" in capsys.readouterr().err
+    assert f"--theme {BREAKING}: this target does not offer broker.kill" in capsys.readouterr().err
