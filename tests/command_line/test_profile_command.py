@@ -26,7 +26,8 @@ def test_a_profile_as_table_as_json_and_as_a_file(tmp_path: Path, capsys: pytest
     chosen = dict(VARIANTS[OTHERWISE].choices)
     seen = {each["name"]: each["value"] for each in told["choices"] if each["value"] is not None}
     as_usual = {"heartbeat-with-payload": "501"}
-    as_usual |= {"channel-max": "highest-number", "round-trip": "there", "queue-counts": "told", "basic-get": "answered"}
+    as_usual |= {"round-trip": "there", "queue-counts": "told", "basic-get": "answered"}
+    as_usual |= {"channel-max": "highest-number"}
     assert seen == {name: value for name, value in chosen.items() if name in seen} | as_usual
     assert set(chosen) - set(seen) == {"meaningless-arguments"}
     assert all(each["right"] for each in told["choices"])

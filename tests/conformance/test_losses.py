@@ -146,7 +146,8 @@ def test_the_run_goes_on_and_names_the_sequence(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert len(told) == len(set(told)), "each sequence is counted once"
     assert sum(row["kind"] == "end" for row in read_trace(tmp_path)) == len(told) + 1, "one was carried out twice"
-    assert "an answer behind basic.recover-async" in render_junit(result) and "index out of range" in render_html(result)
+    assert "an answer behind basic.recover-async" in render_junit(result)
+    assert "index out of range" in render_html(result)
 
 
 def test_a_loss_that_no_sequence_repeats_says_what_was_under_way(tmp_path: Path) -> None:
