@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 from tests import clients
-from tests.clients import NOT_TO_BE_HAD, OTHERWISE, RIGHT, SUITES, ClientSuite, NotToBeHad, differences, downloaded, run
+from tests.clients import (
+    BY_CHANCE,
+    NOT_TO_BE_HAD,
+    OTHERWISE,
+    RIGHT,
+    SUITES,
+    ClientSuite,
+    NotToBeHad,
+    differences,
+    downloaded,
+    run,
+)
 
 _PROGRAM = """
 import os
@@ -105,6 +116,7 @@ def test_tests_that_debian_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_pattern_that_no_test_has_is_told() -> None:
     assert differences({"a": True}, {"b*": "why"}) == ["no test is named b*"]
+    assert differences({"a": True, "b": False}, {"?": f"{BY_CHANCE}why"}) == []
 
 
 def test_each_suite_says_why() -> None:
