@@ -9,6 +9,7 @@ from amqpspec.conformance.explore.world import World
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.broker.internal_events import InternalEvent
+from amqpspec.model.broker.stream_log import known_chunks
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.protocol.methods import TraceEvent
 
@@ -46,11 +47,11 @@ class Position:
         return hash((self.state_key(), self.left, self.inputs_left, self.published))
 
     def state_key(self) -> int:
-        """The same, whatever clients may still send."""
+        """The same, whatever clients may still send. Of what differs in known chunks the judge keeps what is common."""
         broker = self.broker
         # of one trace these are alike in all states that are compared (`model.broker.field_kinds.apart`)
         times = (self.now, broker.last_at_rest, broker.busy_since, broker.client_idle_until, broker.looked_ahead_until)
-        return hash((fingerprint(broker), self.under_way, times if self.world.has_time else 0))
+        return hash((fingerprint(broker), known_chunks(broker), self.under_way, times if self.world.has_time else 0))
 
     @property
     def under_way(self) -> Hashable:

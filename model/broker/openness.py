@@ -17,6 +17,7 @@ from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.message_order import note_all_left
 from amqpspec.model.broker.queues import Message, Queue, is_behind
 from amqpspec.model.broker.routing import reachable
+from amqpspec.model.broker.stream_log import may_have_begun
 from amqpspec.model.broker.survival import may_hand_out, note_doubts
 from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method, Table
 
@@ -109,5 +110,7 @@ def may_speak(broker: BrokerState) -> bool:
     if broker.has_doubts and may_hand_out(broker):
         return True
     if broker.failed and is_behind(broker.queues.values()):
+        return True
+    if any(queue.log and any(map(may_have_begun, queue.consumers)) for queue in broker.queues.values()):
         return True
     return broker.has_open and any(queue.open_by and queue.consumers for queue in broker.queues.values())

@@ -84,6 +84,11 @@ def first_owed(consumer: Consumer) -> int:
     return consumer.latest_offset
 
 
+def may_have_begun(consumer: Consumer) -> bool:
+    """Is it the broker's choice whether it reads a message that is there, or waits for the next one?"""
+    return consumer.next_offset < consumer.latest_offset == len(consumer.queue.log)
+
+
 def missing_requirement(consumer: Consumer) -> str:
     """What is broken if the consumer is not handed the message that it is owed next."""
     offset = first_owed(consumer)

@@ -21,7 +21,7 @@ from amqpspec.model.outputs.connections import observe_on_connection
 from amqpspec.model.outputs.deliveries import observe_deliver, observe_get
 from amqpspec.model.outputs.kept_capabilities import broken_promise
 from amqpspec.model.outputs.mismatch import NONE, Mismatches, unexpected
-from amqpspec.model.outputs.replies import UNSOLICITED, fits, observe_reply
+from amqpspec.model.outputs.replies import UNSOLICITED, fits, observe_reply, take_expected
 from amqpspec.model.protocol.methods import OCTETS_BEHIND, Method, TraceEvent
 
 
@@ -49,7 +49,12 @@ def _observe(broker: Broker, event: TraceEvent) -> Mismatches:
     method = event.name
     if channel.state is not ChannelState.OPEN:
         if channel.state is ChannelState.CLOSED and _is_over(broker, event):
-            return NONE  # overtaken by connection.close on its way to the socket; every client drops it
+            # overtaken by connection.close on its way to the socket; every client drops it
+            for owed in channel.owed:
+                if isinstance(owed, Expected) and owed.method == method and fits(owed, event):
+                    take_expected(broker, channel, owed, event)
+                    break
+            return NONE
         if _was_said_before(broker, channel, event):
             return NONE
     if method == "basic.ack" or method == "basic.nack":
