@@ -30,7 +30,7 @@ def formable(position: Position) -> list[TraceEvent]:
     """Frames that may be tried, each once; those that are permitted come first."""
     broker = position.broker
     found: dict[str, TraceEvent] = {}
-    for event in (*permitted(broker), *_others(broker)):
+    for event in (*permitted(broker), *_others(broker), *_to_nobody(position)):
         found.setdefault(str(event), event)
     return [replace(event, time=position.now) for event in found.values()]
 
@@ -85,6 +85,19 @@ def _deliveries(broker: Broker, channel: Channel, consumer: Consumer) -> Iterato
     messages = queue.log if queue.type is QueueType.STREAM else [*queue.messages, *queue.dropped_at_deletion]
     for message in list(messages)[:MOST_MESSAGES]:
         yield from _delivery(broker, channel, consumer, queue, message)
+
+
+def _to_nobody(position: Position) -> Iterator[Method]:
+    """Deliveries to each tag by which a client of the world consumes at some time, and not now."""
+    for command in (*position.world.setup, *position.world.commands):
+        channel = position.broker.channels.get((command.connection, command.channel))
+        queue = position.broker.queues.get(command.arguments.get("queue", ""))
+        tag = command.arguments.get("consumer_tag")
+        if command.method != "basic.consume" or channel is None or queue is None or tag in channel.consumers:
+            continue
+        if channel.state is ChannelState.OPEN and tag and queue.messages:
+            told = {"consumer_tag": tag}
+            yield from _content_method(position.broker, channel, queue, queue.messages[0], "basic.deliver", told)
 
 
 def _delivery(
