@@ -215,6 +215,7 @@ class Channel:
             self.admissions = {queue: told.heard for queue, told in known if not queue.deleted}
         self.may_still_be_served.clear()
         self.lost.clear()
+        self.lowest_of_acks = 0  # what is confirmed from now on is in no batch with it
 
     @property
     def unsettled(self) -> dict[int, Unacknowledged]:

@@ -93,7 +93,8 @@ class QueueSteps(BrokerState):
         self.deleted_of_late.clear()
         self.known_before_deletion.clear()
         for channel in self.channels.values():
-            if channel.under_way or channel.admissions or channel.may_still_be_served or channel.lost:
+            is_busy = channel.under_way or channel.admissions or channel.may_still_be_served or channel.lost
+            if is_busy or channel.lowest_of_acks:
                 channel.come_to_rest()
 
     # ------------------------------------------------------------------------------------ deliverable
