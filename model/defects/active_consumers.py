@@ -32,8 +32,7 @@ def _leaves_backlog(broker: Broker, method: Method) -> Scope | None:
 
 
 _quiescing = partial(
-    Window,
-    arms=lambda broker, event: of_any(broker, (each for each in single_active(broker) if each.active.is_quiescing)),
+    Window, arms=lambda broker, _: of_any(broker, (each for each in single_active(broker) if each.active.is_quiescing))
 )
 
 ACTIVE_CONSUMERS: tuple[Window, ...] = (

@@ -15,6 +15,7 @@ from typing import Any
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.dead_letter_headers import HISTORY, published_expiration
 from amqpspec.model.broker.queues import Queue
+from amqpspec.model.defects.situations import named_consumer
 from amqpspec.model.judging.known_defect import OutputDefect
 from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.promises.queue_types import QueueType
@@ -96,12 +97,10 @@ def _explains(change: Change, broker: Broker, method: Method, mismatch: Mismatch
 
 def _is_refuted(change: Change, broker: Broker, method: Method) -> bool:
     """Does a delivery of a stream have what would be lost or changed there?"""
-    channel = broker.channels.get((method.connection, method.channel))
-    if method.name != "basic.deliver" or method.content is None or channel is None:
+    consumer = named_consumer(broker, method) if method.name == "basic.deliver" else None
+    if consumer is None or consumer.queue.type is not QueueType.STREAM or method.content is None:
         return False
-    consumer = channel.consumers.get(method.arguments["consumer_tag"])
-    is_of_stream = consumer is not None and consumer.queue.type is QueueType.STREAM
-    return is_of_stream and change(method.content.properties) != method.content.properties
+    return change(method.content.properties) != method.content.properties
 
 
 def _turns_around(broker: Broker, method: Method, mismatch: Mismatch) -> bool:

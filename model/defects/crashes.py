@@ -81,9 +81,8 @@ def _puts_decimal_into_stream(broker: Broker, method: Method) -> bool:
     exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
     if exchange is None or not any(isinstance(value, Decimal) for value in values_within(kept)):
         return False
-    queues = routes_of(
-        broker, exchange, method.arguments.get("routing_key", ""), method.content or EMPTY_CONTENT
-    ).queues
+    key, content = method.arguments.get("routing_key", ""), method.content or EMPTY_CONTENT
+    queues = routes_of(broker, exchange, key, content).queues
     return bool(queues) and all(queue.type is QueueType.STREAM for queue in queues)
 
 
@@ -92,9 +91,8 @@ def _has_unknown_type(broker: Broker, method: Method) -> bool:
     if method.arguments.get("queue") or method.arguments.get("passive") or "x-queue-type" not in table:
         return False
     kind = table["x-queue-type"]
-    if isinstance(kind, str) and base_of(broker.dialect.name) == "rabbitmq-4.3":
-        return False  # refused, as it has to be
-    return kind not in list(QueueType)
+    is_refused = isinstance(kind, str) and base_of(broker.dialect.name) == "rabbitmq-4.3"  # as it has to be
+    return not is_refused and kind not in list(QueueType)
 
 
 def _begins_with_no_digit(argument: str) -> Callable[[Broker, Method], bool]:

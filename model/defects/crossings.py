@@ -11,17 +11,7 @@ from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardo
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival, Queue
 from amqpspec.model.defects.situations import OFTEN_WRONG, at_queue, named_consumer, on_channel
-from amqpspec.model.judging.windows import (
-    CRASH,
-    SERVICE,
-    Difference,
-    Part,
-    Scope,
-    Window,
-    of_any,
-    of_channel,
-    of_connection,
-)
+from amqpspec.model.judging.windows import CRASH, SERVICE, Difference, Part, Scope, Window, of_any, of_connection
 from amqpspec.model.outputs.late_deliveries import ends_unseen
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -92,9 +82,7 @@ def _names_what_was_exclusive(broker: Broker, channel: Channel, method: Method) 
 
 
 def _is_behind_channel_close(broker: Broker, difference: Difference) -> bool:
-    """Does the frame come on a channel that the broker has closed, for a consumer that it had, and before the client
-    has answered?
-    """
+    """Does it come for a consumer of a channel that the broker has closed, and before the client has answered?"""
     channel = broker.channels.get(difference.channel)
     if channel is None or channel.state is not ChannelState.CLOSING or difference.event is None:
         return False
@@ -104,7 +92,8 @@ def _is_behind_channel_close(broker: Broker, difference: Difference) -> bool:
 
 def _answers_close(broker: Broker, method: Method) -> Scope | None:
     channel = broker.channels.get((method.connection, method.channel))
-    return of_channel(method) if channel is not None and channel.state is ChannelState.CLOSING else None
+    is_closing = channel is not None and channel.state is ChannelState.CLOSING
+    return Scope(channels=frozenset({channel.key})) if channel is not None and is_closing else None
 
 
 def _overtakes_deliveries(broker: Broker, difference: Difference) -> bool:

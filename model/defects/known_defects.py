@@ -47,7 +47,6 @@ KNOWN_DEFECTS: Mapping[str, KnownDefect] = MappingProxyType(
     {defect.name: defect for defect in (*TRANSITIONS, *OUTPUT_DEFECTS, *WINDOWS)}
 )
 
-
 #: What is followed of brokers that are held to the text alone, and of others that are no RabbitMQ.
 _OF_THE_TEXT = DefectsFollowed(HABITS, OUTPUT_DEFECTS)
 _OF_OTHERS = DefectsFollowed(of_outputs=OUTPUT_DEFECTS)

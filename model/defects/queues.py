@@ -23,9 +23,7 @@ SET_POLICY = "operator.set-policy"
 
 
 def _declares(kind: str, wanted: Callable[[Table], Any], *by_policy: str) -> Arms:
-    """A queue of that type is declared, and not only asked for, with such arguments; or a policy says one of those, of
-    whatever queue and where its dead letters go.
-    """
+    """Such a queue is declared, and not only asked for, or a policy says one of those arguments, of whatever queue."""
 
     def arms(broker: Broker, method: Method) -> Scope | None:
         if method.name == SET_POLICY:

@@ -10,23 +10,13 @@ from __future__ import annotations
 from functools import partial
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.internal_events import Input, QueueExpiry
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
-from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, SETTLING, settled
-from amqpspec.model.judging.windows import (
-    CRASH,
-    EVERYTHING,
-    SERVICE,
-    Part,
-    Scope,
-    Window,
-    of_any,
-    of_channel,
-    of_connection,
-    of_queues,
-)
+from amqpspec.model.defects.situations import RECOVERIES, REFUSALS, SETTLING, on_channel, settled
+from amqpspec.model.judging.windows import CRASH, EVERYTHING, SERVICE, Part, Scope, Window, of_any, of_connection
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.protocol.methods import Method
@@ -42,9 +32,7 @@ def _crashes_next(broker: Broker, method: Method) -> Scope | None:
     """A classic queue has to have the number, as a pair if it has priorities, or to find what it dead-letters."""
     queues = _next_queues(broker, method, QueueType.CLASSIC)
     crashing = [queue for queue in queues if {"x-max-priority", EXCHANGE} & queue.in_force.keys()]
-    if not crashing:
-        return None
-    return EVERYTHING if any(queue.consumers for queue in crashing) else of_queues(broker, crashing)
+    return EVERYTHING if any(queue.consumers for queue in crashing) else of_any(broker, crashing)
 
 
 def _knows_other_type(broker: Broker, method: Method) -> Scope | None:
@@ -63,7 +51,7 @@ def _leaves_consumers_untold(broker: Broker, event: Input) -> Scope | None:
         return None
     channels = {each.channel for each in queue.consumers}
     untold = [key for key in channels if not broker.connections[key[0]].is_told_of_cancels]
-    return of_queues(broker, [queue], *untold) if untold else None
+    return of_any(broker, [queue], *untold) if untold else None
 
 
 def _comes_before_notices(broker: Broker, method: Method) -> Scope | None:
@@ -73,14 +61,13 @@ def _comes_before_notices(broker: Broker, method: Method) -> Scope | None:
     return Scope(frozenset({method.arguments.get("queue", "")}), frozenset(untold)) if untold else None
 
 
-def _cancels_consumers_of_next(broker: Broker, method: Method) -> Scope | None:
+@on_channel
+def _cancels_consumers_of_next(broker: Broker, channel: Channel, method: Method) -> bool:
     """A commit publishes to a deleted classic queue, and its channel consumes from one that has the name now."""
-    channel = broker.open_channel(method)
-    if channel is None or channel.transaction is None:
-        return None
-    routed = [queue for publication in channel.transaction.publications for queue in publication.routes.queues]
+    publications = channel.transaction.publications if channel.transaction is not None else ()
+    routed = (queue for publication in publications for queue in publication.routes.queues)
     gone = {queue.name for queue in routed if queue.deleted and queue.type is QueueType.CLASSIC}
-    return of_channel(method) if any(each.queue.name in gone for each in channel.consumers.values()) else None
+    return any(each.queue.name in gone for each in channel.consumers.values())
 
 
 _crashing = partial(Window, by_chance=True, kinds=SETTLING, arms=_crashes_next)

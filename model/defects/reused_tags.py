@@ -36,8 +36,7 @@ def _reuses_tag_at_quorum_queue(broker: Broker, channel: Channel, queue: Queue, 
 
 def _reuses_tag_beside_active(broker: Broker, method: Method) -> Scope | None:
     found = named_queue(broker, method)
-    is_beside = found is not None and found[1].single_active_consumer
-    return _reuses_tag_at_quorum_queue(broker, method) if is_beside else None
+    return _reuses_tag_at_quorum_queue(broker, method) if found and found[1].single_active_consumer else None
 
 
 @at_queue(QueueType.CLASSIC, QueueType.STREAM)

@@ -17,9 +17,8 @@ from amqpspec.model.rules.extensions.stream_settlement import is_of_stream
 def _is_rest_of_chunk(broker: Broker, difference: Difference) -> bool:
     """Is a consumer that has begun handed more than its limit?"""
     mismatch = difference.mismatch
-    if mismatch is None or mismatch.detail != BEYOND_LIMIT or not isinstance(mismatch.about, Consumer):
-        return False
-    return mismatch.about.has_begun
+    about = mismatch.about if mismatch is not None and mismatch.detail == BEYOND_LIMIT else None
+    return isinstance(about, Consumer) and about.has_begun
 
 
 _giving_back = partial(

@@ -32,7 +32,6 @@ _of_quorum_queues = partial(Window, dialects=("rabbitmq-4.3",))
 _mended = partial(_of_quorum_queues, versions=(versions("4.3.0", "4.3.6"),))
 #: It is served again, when what has timed out is settled.
 _resuming = partial(_mended, by_chance=True, kinds=SETTLING)
-_EVENTS = (DeliveryTimeout,)
 
 
 def _recovers(outcome: Outcome) -> Callable[[Broker, Method], Scope | None]:
@@ -53,8 +52,7 @@ def _times_out(broker: Broker, event: DeliveryTimeout) -> Scope | None:
 def _times_out_of_cancelled(broker: Broker, event: DeliveryTimeout) -> Scope | None:
     """The consumer was cancelled by the client, or is one that the broker may have forgotten."""
     found = doubted_delivery(broker, event)
-    consumer = found[1].consumer if found is not None else None
-    if found is None or consumer is None:
+    if found is None or (consumer := found[1].consumer) is None:
         return None
     is_present = found[0].consumers.get(consumer.tag) is consumer
     return _times_out(broker, event) if not is_present or consumer.timed_out else None
@@ -172,7 +170,7 @@ TIMEOUTS: tuple[Window, ...] = (
         " the consumer times out, and when its queue is deleted.",
         source="rabbit_channel:handle_queue_actions released, handle_eol: the tag is still in consumer_mapping",
         spoils=frozenset({Part.CANCEL}),
-        kinds=_EVENTS,
+        kinds=(DeliveryTimeout,),
         arms=_times_out,
         explains=_is_told_again,
     ),
@@ -195,7 +193,7 @@ TIMEOUTS: tuple[Window, ...] = (
         " consumer_cancel_notify as without.",
         source="rabbit_channel:handle_queue_actions released, where the tag is none of consumer_mapping",
         spoils=frozenset({Part.CHANNEL_CLOSE}),
-        kinds=_EVENTS,
+        kinds=(DeliveryTimeout,),
         arms=_times_out_of_cancelled,
     ),
     _mended(
@@ -220,7 +218,7 @@ TIMEOUTS: tuple[Window, ...] = (
         " channel is closing",
         by_chance=True,
         spoils=frozenset({Part.CHANNEL_CLOSE}),
-        kinds=_EVENTS,
+        kinds=(DeliveryTimeout,),
         arms=_times_out,
         explains=_is_closed_again,
     ),

@@ -34,11 +34,13 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Lost
+from amqpspec.model.broker.limits import own_limit_holds
 from amqpspec.model.broker.overflow import BEYOND_LIMIT
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Message
 from amqpspec.model.outputs.delivered_content import check_delivery
 from amqpspec.model.outputs.mismatch import Mismatches, unexpected
+from amqpspec.model.outputs.stream_deliveries import beyond_limit
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method
 
@@ -103,7 +105,9 @@ def ends_unseen(broker: Broker, channel: Channel) -> bool:
 
 def check_lost_delivery(broker: Broker, channel: Channel, lost: Lost, method: Method) -> Mismatches:
     """What is wrong with it; if nothing is fatal it is known to have come about before the channel ended."""
-    queue, message = lost.consumer.queue, lost.message
+    queue, message, is_of_stream = lost.consumer.queue, lost.message, lost.consumer.queue.type is QueueType.STREAM
+    if is_of_stream and own_limit_holds(lost.consumer):
+        return beyond_limit(lost.consumer)
     wrong = check_delivery(broker, channel, queue, replace(lost.as_it_was), method, False)
     if any(mismatch.fatal for mismatch in wrong):
         return wrong
@@ -113,6 +117,9 @@ def check_lost_delivery(broker: Broker, channel: Channel, lost: Lost, method: Me
         broker.take(queue, queue.messages.index(message))
         broker.note_gone(queue, message, "CONSUME-013")
         broker.refresh(queue)
-    elif queue.type is not QueueType.STREAM:
+    elif is_of_stream:
+        lost.consumer.has_begun = True
+        lost.consumer.outstanding += 1
+    else:
         message.redelivered = True
     return wrong

@@ -68,9 +68,8 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
         return unexpected(routed_by(broker, body) or "PUBLISH-016", "basic.deliver of what is not in the stream")
     if not begins_at(consumer, offset):
         return unexpected(_order_requirement(consumer, offset), "basic.deliver out of the stream's order")
-    beyond = not broker.has_room(consumer)
-    if beyond:
-        return (Mismatch("STREAM-006", Shape.UNEXPECTED, BEYOND_LIMIT, about=consumer),)
+    if not broker.has_room(consumer):
+        return beyond_limit(consumer)
     message = queue.log[offset]
     wrong = check_delivery(broker, channel, queue, message, method, False)
     if any(mismatch.fatal for mismatch in wrong):
@@ -93,11 +92,16 @@ def observe_stream_deliver(broker: Broker, channel: Channel, consumer: Consumer,
     consumer.outstanding += 1
     if offset + 1 < len(queue.log):
         fired.append("PUBLISH-015")
-        if not beyond and not broker.has_room(consumer):
+        if not broker.has_room(consumer):
             fired.extend(("STREAM-006", "QOS-001", "QOS-006"))
     broker.fired(*fired)
     broker.refresh(queue)
     return wrong
+
+
+def beyond_limit(consumer: Consumer) -> Mismatches:
+    """STREAM-006: the consumer of a stream is handed more than its limit."""
+    return (Mismatch("STREAM-006", Shape.UNEXPECTED, BEYOND_LIMIT, about=consumer),)
 
 
 def _offset(consumer: Consumer, method: Method) -> int | None:

@@ -39,3 +39,15 @@ def test_a_chunk_is_known_by_whichever_order_it_can_be_one() -> None:
     talk = Reading("rabbitmq-3", 1, at_once=True)
     talk.send("b.1 basic.publish s body=m0 &", "b.1 basic.publish s body=m1 &", "c.1 basic.publish s body=m2").rest()
     assert talk.consume().read(1, 0).read(2, 1).is_known(CHUNKS)
+
+
+def test_a_commit_that_may_be_refused_is_no_reason_for_more_than_the_limit() -> None:
+    """A queue that is gone may refuse what the transaction has for it; until its channel ends the limit holds there as
+    well, so that a chunk beyond it does not tell that it has been refused.
+    """
+    talk = Reading("rabbitmq-3", 1).consume("next").rest()
+    talk.send("b.1 queue.declare q").see("b.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0)
+    talk.rest().send("a.1 tx.select").see("a.1", "tx.select-ok").rest().send("a.1 basic.publish q body=n").rest()
+    talk.send("b.1 queue.delete q").see("b.1", "queue.delete-ok", message_count=0).rest()
+    talk.send("a.1 basic.publish s body=m0").send("a.1 basic.publish s body=m1").rest().send("a.1 tx.commit")
+    assert talk.read(1, 0).read(2, 1).see("a.1", "tx.commit-ok").is_known(CHUNKS)

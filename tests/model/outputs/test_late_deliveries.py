@@ -10,6 +10,7 @@ from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import RABBITMQ
 from amqpspec.model.protocol.field_types import Int64
 from tests.model.judging.test_acceptor import ANOTHER, Conversation, declared
+from tests.model.rules.extensions.test_streams import Reading
 
 
 def closing(options: str = "") -> Conversation:
@@ -229,3 +230,9 @@ def test_none_comes_before_consume_ok() -> None:
     talk.send("a.1 basic.consume q tag=t &").send("a.1 basic.publish q immediate=true body=m2 &")
     assert talk.fork().see("a.1", "basic.consume-ok", consumer_tag="t").deliver("a.1", 1, "m1").acceptor.failures == []
     assert talk.deliver("a.1", 1, "m1").acceptor.failures
+
+
+def test_of_a_stream_no_more_than_the_limit_comes_before_the_end() -> None:
+    talk = Reading("rabbitmq-4.3", 2, published=3).consume().send("a.1 channel.close").read(1, 0).read(2, 1)
+    assert passes(talk.fork().see("a.1", "channel.close-ok"))
+    assert talk.read(3, 2).failure.requirement == "STREAM-006"
