@@ -42,8 +42,11 @@ _OWN = _OPENS_OR_CLOSES | {"basic.cancel", "basic.cancel-ok"}
 _CONFIRMS = frozenset({"basic.ack", "basic.nack"})
 #: What a robust library may send again.
 _MADE_ANEW = frozenset(
-    {"exchange.declare", "exchange.bind", "queue.declare", "queue.bind", "basic.consume", "basic.qos"}
-)
+    {
+        "exchange.declare", "exchange.bind", "queue.declare", "queue.bind", "basic.consume", "basic.qos",
+        "confirm.select",
+    }
+)  # fmt: skip
 _SETTLEMENTS = frozenset({"basic.ack", "basic.nack", "basic.reject"})
 
 
