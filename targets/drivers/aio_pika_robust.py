@@ -1,8 +1,8 @@
 """aio-pika's `RobustConnection`: after a loss it connects again, and makes anew what was made through it.
 
-What it makes anew are channels with their limits and confirm mode, and the exchanges, queues, bindings and consumers that were made
-with functions of its own. So these are used where they have words for what is asked for; all else goes the way of
-`aio_pika_client`. When it does so by itself is held to moments at which a sequence can be judged:
+What it makes anew are channels with their limits and confirm mode, and the exchanges, queues, bindings and consumers
+that were made with functions of its own. So these are used where they have words for what is asked for; all else goes
+the way of `aio_pika_client`. When it does so by itself is held to moments at which a sequence can be judged:
 
 * it connects again when the sequence opens the connection again: until then nobody answers it;
 * a channel that the broker has closed is made anew at once, and the sequence goes on when that is done;
