@@ -47,6 +47,16 @@ _MADE_ANEW = frozenset(
         "confirm.select",
     }
 )  # fmt: skip
+#: The rules in short; docs/drivers.md has them in full.
+TITLES = {
+    "LIBRARY-SENT": "Sends what it is asked for, once",
+    "LIBRARY-DELIVERY": "Shows each delivery once",
+    "LIBRARY-RETURN": "Shows each returned message once",
+    "LIBRARY-CANCEL": "Shows each cancel by the broker",
+    "LIBRARY-CONFIRM": "Shows each confirm once",
+    "LIBRARY-ANSWER": "Comes back when the answer has come",
+    "LIBRARY-CLOSE": "Shows no close that has not come",
+}
 _SETTLEMENTS = frozenset({"basic.ack", "basic.nack", "basic.reject"})
 
 
