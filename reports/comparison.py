@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from amqpspec.model.promises.registry import Requirement, requirements
 from amqpspec.model.promises.severity import ORDER, Severity, severity_by
-from amqpspec.reports.overview import UNREGISTERED
+from amqpspec.reports.overview import area_and_title
 from amqpspec.reports.stored_run import StoredFailure, StoredRun, StoredVerdict
 
 
@@ -180,5 +180,5 @@ def _group(identity: str, runs: Sequence[StoredRun]) -> Group:
 def _row(id: str, requirement: Requirement | None, runs: Sequence[StoredRun]) -> Row:
     cells = tuple(run.requirements.get(id) for run in runs)
     if requirement is None:
-        return Row(id, UNREGISTERED, "", "", "", cells)
+        return Row(id, *area_and_title(id), "", "", cells)
     return Row(id, requirement.area, requirement.title, requirement.statement, requirement.source, cells)

@@ -9,6 +9,7 @@ from itertools import groupby
 
 from amqpspec.conformance.verdicts.gate import is_as_rabbitmq, is_minor, is_warning
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RequirementVerdict, RunResult, fails_a_run
+from amqpspec.conformance.verdicts.library import TITLES as LIBRARY_TITLES
 from amqpspec.model.defects.known_defects import is_as_known, known_defects, strength_of
 from amqpspec.model.judging.known_defect import KnownDefect
 from amqpspec.model.promises.dialect_names import base_of
@@ -159,7 +160,7 @@ def _entry(result: RunResult, outcome: RequirementVerdict, requirement: Requirem
     failures = tuple(found for found in result.failures if found.failure.requirement == outcome.id)
     defects = tuple(each for each in _known(result) if each.requirement == outcome.id)
     if requirement is None:
-        return Entry(outcome.id, UNREGISTERED, "", "", "", "", outcome, failures, defects)
+        return Entry(outcome.id, *area_and_title(outcome.id), "", "", "", outcome, failures, defects)
     dialect = result.target.dialect
     return Entry(
         outcome.id,
@@ -172,6 +173,12 @@ def _entry(result: RunResult, outcome: RequirementVerdict, requirement: Requirem
         failures,
         defects,
     )
+
+
+def area_and_title(id: str) -> tuple[str, str]:
+    """Of a rule that is not registered: those of client libraries, or one that is not known."""
+    title = LIBRARY_TITLES.get(id, "")
+    return ("client libraries" if title else UNREGISTERED), title
 
 
 def rule_in(requirement: Requirement, dialect: str) -> str:

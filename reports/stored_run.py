@@ -93,8 +93,18 @@ class StoredRun:
     @property
     def name(self) -> str:
         """Of the broker, and of the client library through which it was asked."""
-        _, through, library = self.label.partition(THROUGH)
-        return f"{self.product} {self.version}".strip() + through + library
+        through = THROUGH + self.library if self.library else ""
+        return f"{self.product} {self.version}".strip() + through
+
+    @property
+    def where(self) -> str:
+        """The broker, as the command line named it."""
+        return self.label.partition(THROUGH)[0]
+
+    @property
+    def library(self) -> str:
+        """The client library through which it was asked, with its version; "": none."""
+        return self.label.partition(THROUGH)[2]
 
     def has_tried(self, failure: StoredFailure) -> bool:
         """Would this run have shown that failure, which another one showed?

@@ -5,7 +5,8 @@ lines say what that is. Where files or folders are named, all tests of them are 
 others are run once more alone, as many of them go by the clock: the last lines say which passed only then. Types are
 checked beside the tests, as the first of these leave a processor free.
 
-`python -m tests --clients` runs the suites of client libraries on the embedded broker, and nothing else (`clients.py`).
+`python -m tests --clients [TARGET]` runs the suites of client libraries on the embedded broker, or on the target, and
+nothing else (`clients/`).
 """
 
 from __future__ import annotations
@@ -35,9 +36,13 @@ _SLOWEST = ("--durations", "15", "--durations-min", "20")
 def main(arguments: list[str]) -> int:
     """Runs each check, also after one failed. Exit code: that of the first which failed, 0 if none did."""
     if "--clients" in arguments:
-        from tests.clients import main as run_clients
+        from tests.clients.all import main as run_clients
 
-        return run_clients()
+        targets = [argument for argument in arguments if argument != "--clients"]
+        if len(targets) > 1:
+            print("--clients takes one target", file=sys.stderr)
+            return 2
+        return run_clients(*targets)
     others = [argument for argument in arguments if argument != "--all"]
     is_quick = len(others) == len(arguments) and not any(map(_is_place, others))
     statuses = {"ruff": _run(["ruff", "check", "."])}

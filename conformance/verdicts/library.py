@@ -42,8 +42,21 @@ _OWN = _OPENS_OR_CLOSES | {"basic.cancel", "basic.cancel-ok"}
 _CONFIRMS = frozenset({"basic.ack", "basic.nack"})
 #: What a robust library may send again.
 _MADE_ANEW = frozenset(
-    {"exchange.declare", "exchange.bind", "queue.declare", "queue.bind", "basic.consume", "basic.qos"}
-)
+    {
+        "exchange.declare", "exchange.bind", "queue.declare", "queue.bind", "basic.consume", "basic.qos",
+        "confirm.select",
+    }
+)  # fmt: skip
+#: The rules in short; docs/drivers.md has them in full.
+TITLES = {
+    "LIBRARY-SENT": "Sends what it is asked for, once",
+    "LIBRARY-DELIVERY": "Shows each delivery once",
+    "LIBRARY-RETURN": "Shows each returned message once",
+    "LIBRARY-CANCEL": "Shows each cancel by the broker",
+    "LIBRARY-CONFIRM": "Shows each confirm once",
+    "LIBRARY-ANSWER": "Comes back when the answer has come",
+    "LIBRARY-CLOSE": "Shows no close that has not come",
+}
 _SETTLEMENTS = frozenset({"basic.ack", "basic.nack", "basic.reject"})
 
 

@@ -70,8 +70,8 @@ class Overflow(Enum):
 
 def has_length_limit(broker: BrokerState, queue: Queue) -> bool:
     arguments = queue.in_force
-    if queue.type is QueueType.STREAM:
-        return False  # what it drops is a matter of its retention
+    if not arguments or queue.type is QueueType.STREAM:
+        return False  # what a stream drops is a matter of its retention
     return any(name in arguments and broker.dialect.has(name) for name in (LENGTH, BYTES))
 
 

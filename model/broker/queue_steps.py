@@ -112,6 +112,8 @@ class QueueSteps(BrokerState):
 
     def recipients(self, queue: Queue) -> Iterator[Consumer]:
         """The consumers that may be handed the queue's next message."""
+        if not queue.consumers:
+            return
         if queue.type is QueueType.STREAM:
             yield from (c for c in queue.consumers if self.has_room(c))
             return

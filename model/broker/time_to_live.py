@@ -59,6 +59,8 @@ def time_to_live(dialect: Dialect, queue: Queue, message: Message) -> int | None
         return None
     own = message.content.properties.get("expiration") if dialect.has("expiration") else None
     of_queue = queue.in_force.get(ARGUMENT) if dialect.has(ARGUMENT) else None
+    if own is None and of_queue is None:
+        return None  # by far the most
     times = (int(own) if own is not None and own.isdecimal() else None, of_queue)
     return min((each for each in times if is_whole_number(each)), default=None)
 

@@ -94,8 +94,9 @@ def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatc
                 broker.prove(queue, message, by_confirm=True)
             if queue.type is QueueType.STREAM:
                 stored(queue, message.position)
-        fired.extend(shown_by_confirm(copies))
-        fired.extend(shown_by_nodes(channel, copies))
+        if broker.bookkeeping.counting:
+            fired.extend(shown_by_confirm(copies))
+            fired.extend(shown_by_nodes(channel, copies))
     if any(number < tag for number in unconfirmed):
         fired.append("CONFIRM-004")
     if len(numbers) > 1:

@@ -83,6 +83,8 @@ def _get_reply(broker: Broker, channel: Channel, pending: PendingGet) -> Method:
 
 def _unroutable(channel: Channel) -> Iterator[TraceEvent]:
     """Confirms of what no queue has to take."""
+    if all(channel.unconfirmed.values()):
+        return
     returning = _returning(channel)
     for number, copies in channel.unconfirmed.items():
         if not copies and number not in returning:

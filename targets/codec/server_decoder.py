@@ -206,7 +206,7 @@ class ServerDecoder:
             self._hold(len(payload), decoded)
         else:
             self._held += len(payload)
-            self._finish(channel, unfinished, decoded)
+            self._finish(channel, unfinished, b"", decoded)
 
     def _body(self, channel: int, payload: bytes, decoded: list[Decoded | OutOfRoom]) -> None:
         unfinished = self._unfinished.get(channel)
@@ -215,22 +215,24 @@ class ServerDecoder:
             return
         unfinished.held += len(payload)
         unfinished.missing -= len(payload)
-        unfinished.body += payload
         if unfinished.missing:
+            unfinished.body += payload
             self._hold(len(payload), decoded)
         else:
             self._held += len(payload)
-            self._finish(channel, unfinished, decoded)
+            self._finish(channel, unfinished, bytes(unfinished.body) + payload, decoded)
 
     def _misplaced(self, channel: int, kind: int, payload: bytes, decoded: list[Decoded | OutOfRoom]) -> None:
         if channel in self._unfinished:
             self._take_apart(channel, None, decoded)
         self._single(channel, kind, payload, decoded)
 
-    def _finish(self, channel: int, unfinished: _Unfinished, decoded: list[Decoded | OutOfRoom]) -> None:
+    def _finish(
+        self, channel: int, unfinished: _Unfinished, body: bytes, decoded: list[Decoded | OutOfRoom]
+    ) -> None:
         del self._unfinished[channel]
         self._held -= unfinished.held
-        content = Content(unfinished.properties or {}, bytes(unfinished.body))
+        content = Content(unfinished.properties or {}, body)
         decoded.append(Method(self.connection, channel, unfinished.method, unfinished.arguments, True, content))
 
     def _take_apart(self, channel: int, missing: int | None, decoded: list[Decoded | OutOfRoom]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -28,7 +27,7 @@ _MOST_ENDINGS = 5
 # what they would print is in the trace
 for _name in ("aio_pika", "aiormq"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
-PROPERTIES = (
+_PROPERTIES = (
     "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id", "reply_to",
     "expiration", "message_id", "timestamp", "message_type", "user_id", "app_id", "cluster_id",
 )  # fmt: skip
@@ -77,15 +76,15 @@ class AioPikaClient:
             self._loop.close()
 
     async def _connect(self) -> None:
+        self._connection = await aio_pika.connect(**self._place())
+
+    def _place(self) -> dict[str, Any]:
+        """As functions of aio-pika that connect have it."""
         address = self._address
-        self._connection = await aio_pika.connect(
-            host=address.host,
-            port=address.port,
-            login=address.user,
-            password=address.password,
-            virtualhost=address.vhost,
-            heartbeat=address.heartbeat,
-        )
+        return {
+            "host": address.host, "port": address.port, "login": address.user, "password": address.password,
+            "virtualhost": address.vhost, "heartbeat": address.heartbeat,
+        }  # fmt: skip
 
     async def _in_turn(self, event: TraceEvent) -> None:
         async with self._turn:
@@ -134,7 +133,7 @@ class AioPikaChannel:
         if event.name == "basic.publish":
             await self._publish(said, event.content or Content({}, b""))
         elif event.name in _CALLS:
-            await _CALLS[event.name](self, said)
+            await getattr(self, _CALLS[event.name])(said)
         else:
             function, names = _PLAIN[event.name]
             await getattr(self._below, function)(**{names.get(name, name): value for name, value in said.items()})
@@ -165,7 +164,8 @@ class AioPikaChannel:
         if isinstance(message.delivery, spec.Basic.GetEmpty):
             self._shows(self._number, "basic.get-empty", {})
         else:
-            self._shows(self._number, "basic.get-ok", _arguments(message.delivery), _content(message))
+            content = content_of(message.header.properties, message.body)
+            self._shows(self._number, "basic.get-ok", _arguments(message.delivery), content)
 
     async def _consume(self, said: dict[str, Any]) -> None:
         await self._below.basic_consume(
@@ -180,21 +180,24 @@ class AioPikaChannel:
         await self._channel.close()
 
     async def _delivered(self, message: aiormq.abc.DeliveredMessage) -> None:
-        self._shows(self._number, "basic.deliver", _arguments(message.delivery), _content(message))
+        content = content_of(message.header.properties, message.body)
+        self._shows(self._number, "basic.deliver", _arguments(message.delivery), content)
 
     def _returned(self, message: aiormq.abc.DeliveredMessage) -> None:
-        self._shows(self._number, "basic.return", _arguments(message.delivery), _content(message))
+        content = content_of(message.header.properties, message.body)
+        self._shows(self._number, "basic.return", _arguments(message.delivery), content)
 
     def _cancelled(self, frame: Any) -> None:
         self._shows(self._number, "basic.cancel", {"consumer_tag": frame.consumer_tag})
 
 
-_CALLS: dict[str, Callable[[AioPikaChannel, dict[str, Any]], Awaitable[None]]] = {
-    "basic.get": AioPikaChannel._get,
-    "basic.consume": AioPikaChannel._consume,
-    "basic.recover-async": AioPikaChannel._recover_async,
-    "confirm.select": AioPikaChannel._select,
-    "channel.close": AioPikaChannel._close,
+#: The function of a channel for a method.
+_CALLS = {
+    "basic.get": "_get",
+    "basic.consume": "_consume",
+    "basic.recover-async": "_recover_async",
+    "confirm.select": "_select",
+    "channel.close": "_close",
 }
 
 #: The function that sends a method with arguments of the same names, but for those that are named otherwise.
@@ -218,11 +221,11 @@ def _arguments(frame: Any) -> Table:
     return {name: value for name, value in dict(frame).items() if value is not None}
 
 
-def _content(message: aiormq.abc.DeliveredMessage) -> Content:
-    properties = message.header.properties
-    named = {name: getattr(properties, name, None) for name in PROPERTIES}
+def content_of(properties: Any, body: bytes) -> Content:
+    """`properties`: as aiormq has them."""
+    named = {name: getattr(properties, name, None) for name in _PROPERTIES}
     kept = {"type" if name == "message_type" else name: value for name, value in named.items() if value is not None}
-    return Content(kept, message.body)
+    return Content(kept, body)
 
 
 class AioPikaCarrier(LibraryCarrier):

@@ -1,8 +1,8 @@
 """aio-pika's `RobustConnection`: after a loss it connects again, and makes anew what was made through it.
 
-What it makes anew are channels with their limits, and the exchanges, queues, bindings and consumers that were made
-with functions of its own. So these are used where they have words for what is asked for; all else goes the way of
-`aio_pika_client`. When it does so by itself is held to moments at which a sequence can be judged:
+What it makes anew are channels with their limits and confirm mode, and the exchanges, queues, bindings and consumers
+that were made with functions of its own. So these are used where they have words for what is asked for; all else goes
+the way of `aio_pika_client`. When it does so by itself is held to moments at which a sequence can be judged:
 
 * it connects again when the sequence opens the connection again: until then nobody answers it;
 * a channel that the broker has closed is made anew at once, and the sequence goes on when that is done;
@@ -20,9 +20,9 @@ from typing import Any
 import aio_pika
 import aiormq
 
-from amqpspec.model.protocol.methods import Content, TraceEvent
+from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.targets.address import Address
-from amqpspec.targets.drivers.aio_pika_client import PROPERTIES, AioPikaChannel, AioPikaClient
+from amqpspec.targets.drivers.aio_pika_client import AioPikaChannel, AioPikaClient, content_of
 from amqpspec.targets.drivers.library import LibraryRefuses, Shows
 from amqpspec.targets.drivers.robust_carrier import RobustCarrier
 
@@ -115,10 +115,9 @@ class AioPikaRobustChannel(AioPikaChannel):
         self._channel.returned, self._channel.cancelled = self._returned, self._cancelled
 
     async def send(self, event: TraceEvent) -> None:
-        if event.name != "channel.close":
-            self._below = await self._channel.get_underlay_channel()
-        if self._below is not None and self._below.is_closed:
+        if await _is_closed(self._channel):
             raise LibraryRefuses("the channel is closed")
+        self._below = await self._channel.get_underlay_channel()
         said = {name: value for name, value in event.arguments.items() if value or name == "requeue"}
         with_words = _WITH_WORDS.get(event.name)
         if with_words is None or not await getattr(self, with_words)(said):
@@ -126,6 +125,10 @@ class AioPikaRobustChannel(AioPikaChannel):
 
     async def _close(self, said: dict[str, Any]) -> None:
         await self._channel.close()
+
+    async def _select(self, said: dict[str, Any]) -> None:
+        await super()._select(said)
+        self._channel.publisher_confirms = True  # also of the one that is made anew
 
     # ---- each says whether it has words for that
 
@@ -210,9 +213,7 @@ class AioPikaRobustChannel(AioPikaChannel):
     async def _received(self, message: Any) -> None:
         names = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
         arguments = {name: getattr(message, name) for name in names}
-        named = {"type" if name == "message_type" else name: getattr(message.properties, name) for name in PROPERTIES}
-        properties = {name: value for name, value in named.items() if value is not None}
-        self._shows(self._number, "basic.deliver", arguments, Content(properties, message.body))
+        self._shows(self._number, "basic.deliver", arguments, content_of(message.properties, message.body))
 
 
 #: The function that has words for the method.
@@ -265,18 +266,11 @@ class AioPikaRobustClient(AioPikaClient):
         super().close()
 
     async def _connect(self) -> None:
-        address = self._address
-        self._connection = await aio_pika.connect_robust(
-            host=address.host,
-            port=address.port,
-            login=address.user,
-            password=address.password,
-            virtualhost=address.vhost,
-            heartbeat=address.heartbeat,
-            reconnect_interval=_PAUSE,
-            connection_class=_Connection,
+        made = await aio_pika.connect_robust(
+            **self._place(), reconnect_interval=_PAUSE, connection_class=_Connection
         )
-        self._connection.reconnect_callbacks.add(self._came_back)
+        made.reconnect_callbacks.add(self._came_back)
+        self._connection = made
 
     async def _is_back(self) -> None:
         waits = self._loop.create_future()

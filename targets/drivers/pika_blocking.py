@@ -134,20 +134,19 @@ class PikaChannel:
 
     def _publish(self, said: Table, content: Content) -> None:
         properties = pika.BasicProperties(**content.properties)
-        if self._published is not None:
-            self._published += 1
+        outcome = "basic.ack"
         try:
             self._channel.basic_publish(
                 said.get("exchange", ""), said.get("routing_key", ""), content.body, properties,
                 said.get("mandatory", False),
             )  # fmt: skip
         except exceptions.NackError:
-            self._shows(self._number, "basic.nack", {"delivery_tag": self._published})
+            outcome = "basic.nack"
         except exceptions.UnroutableError:
-            self._shows(self._number, "basic.ack", {"delivery_tag": self._published})
-        else:
-            if self._published is not None:
-                self._shows(self._number, "basic.ack", {"delivery_tag": self._published})
+            pass  # it is confirmed
+        if self._published is not None:
+            self._published += 1  # what pika refuses does not count
+            self._shows(self._number, outcome, {"delivery_tag": self._published})
 
     def _select(self, said: Table) -> None:
         if self._published is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -12,13 +13,14 @@ from typing import Any
 import pytest
 
 from amqpspec.conformance.verdicts.judgement import FoundFailure
+from amqpspec.conformance.verdicts.library import TITLES
 from amqpspec.conformance.verdicts.rung import Kind, Rung
 from amqpspec.model.promises.registry import requirements
-from amqpspec.model.promises.verdict import Failure, Shape
+from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.reports.comparison import Change, compare
 from amqpspec.reports.json_report import render_json, report_object
 from amqpspec.reports.side_by_side import render_side_by_side
-from amqpspec.reports.stored_run import StoredRun, StoredRunError, read_run, run_of
+from amqpspec.reports.stored_run import StoredRun, StoredRunError, StoredVerdict, read_run, run_of
 from tests.reports.made_up import ACK, DEFECTIVE, HOSTILE, result
 
 
@@ -46,6 +48,23 @@ def run(*identities: str, decided: tuple[str, ...] = (), **changes: Any) -> Stor
 
 def changes_of(one: StoredRun, other: StoredRun) -> dict[str, Change | None]:
     return {group.identity: group.change(0, 1) for group in compare([one, other]).groups}
+
+
+def test_columns_say_through_which_library_and_rules_of_libraries_what_they_are() -> None:
+    through = replace(
+        run("LIBRARY-ANSWER|missing frame|the end of queue.declare"),
+        label="embedded through pika 1.4.4",
+        requirements={"LIBRARY-ANSWER": StoredVerdict(Verdict.FAIL, Verdict.FAIL, 1, "")},
+    )
+    assert (through.where, through.library) == ("embedded", "pika 1.4.4")
+    page = render_side_by_side(compare([run(), through]), "amqpspec 0")
+    assert ">embedded</small>" in page and "embedded through pika" not in page
+    assert "<span>pika 1.4.4</span></th>" in page and TITLES["LIBRARY-ANSWER"] in page
+
+
+def test_rules_of_libraries_are_those_of_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "drivers.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(LIBRARY-[A-Z]+)` \|", page, re.MULTILINE)) == set(TITLES)
 
 
 def test_of_two_products_nothing_is_said_to_be_fixed() -> None:

@@ -183,7 +183,7 @@ def _enqueue(broker: Broker, channel: Channel, routes: Routes, pattern: Message)
 
 def _remember(broker: Broker, channel: Channel, routes: Routes, content: Content) -> None:
     """What decided where the message goes made a difference; and is to blame if it turns up elsewhere."""
-    if routes.open_by:
+    if routes.open_by or broker.is_punctual:  # who serves blames nobody
         return
     reasons = set(routes.queues.values()) or {routes.decided_by}
     broker.fired(*reasons)

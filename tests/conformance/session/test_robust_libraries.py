@@ -18,6 +18,7 @@ from amqpspec.targets.drivers.application import asked
 from tests.conformance.session.libraries import judged
 
 _CONSUMES = ("a.1 queue.declare q", "a.1 basic.qos 3", "a.1 basic.consume q tag=t")
+_CONFIRMS = ("a.1 queue.declare q", "a.1 confirm.select", "a.1 basic.publish q body=m1")
 _IS_LOST = ("a socket.abort", "a connection.open")
 _IS_USED = ("b.1 basic.publish q body=m1", "a.1 basic.ack 1")
 
@@ -50,6 +51,11 @@ _MADE_ANEW = ["channel.open", "basic.qos", "queue.declare", "basic.consume"]
         (
             ("a.1 exchange.declare e fanout", _CONSUMES[0], "a.1 queue.bind q e", *_IS_LOST),
             ["channel.open", "basic.qos", "exchange.declare", "queue.declare", "queue.bind"],
+        ),
+        ((*_CONFIRMS, *_IS_LOST, _CONFIRMS[-1]), ["channel.open", "confirm.select", "basic.qos", "basic.publish"]),
+        (
+            (*_CONFIRMS, "a.1 basic.ack 77", "a.1 channel.close", "a.1 channel.open", _CONFIRMS[-1]),
+            ["channel.close-ok", "channel.open", "confirm.select", "channel.close", "channel.open", "basic.publish"],
         ),
     ],
 )

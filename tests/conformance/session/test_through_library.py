@@ -20,7 +20,7 @@ from amqpspec.model.promises.verdict import Verdict
 from amqpspec.targets.brokers.docker_broker import DockerBroker
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.drivers.aio_pika_client import AioPikaCarrier
-from amqpspec.targets.drivers.application import WAITS
+from amqpspec.targets.drivers.application import REFUSED, WAITS
 from amqpspec.targets.drivers.expressible import EXPRESSIBLE
 from amqpspec.targets.drivers.pika_select import PikaSelectCarrier
 from tests.conformance.session.drivers_page import table as table_of_page
@@ -67,6 +67,15 @@ def test_a_library_that_does_well_passes(
 ) -> None:
     said = judged(broker, tmp_path, commands, carrier)
     assert said.failures == () and said.verdict is Verdict.PASS and said.frames > 10
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_a_publish_that_a_library_refuses_has_no_number(broker: EmbeddedBroker, tmp_path: Path, carrier: Any) -> None:
+    """Pika has no field type for a number with a fraction."""
+    commands = ("a.1 confirm.select", 'a.1 basic.publish q body=m1 headers={"n": 1.5}', "a.1 basic.publish q body=m2")
+    assert judged(broker, tmp_path, commands, carrier).failures == ()
+    is_refused = REFUSED in (tmp_path / "trace.jsonl").read_text()
+    assert is_refused is carrier.__name__.startswith("Pika")
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
