@@ -44,7 +44,7 @@ class Drainer(Consumer):
 
     def open_channel(self) -> None:
         self._is_looking = self._is_getting = self._is_cancelled = False
-        self._offset = -1
+        self._offset, self._next_question = -1, inf
         super().open_channel()
         self.last_delivery = self.mill.now()
 
