@@ -15,7 +15,6 @@ from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
 from amqpspec.model.promises.verdict import Failure, Shape
 
-
 #: connection-forced: by which a broker ends a connection that has done nothing wrong; the requirement that it stays
 _FORCED, _PAUSED = 320, "DURABLE-014"
 

@@ -182,7 +182,8 @@ WAYS: dict[str, Way] = {
     ),
     # ---------------------------------------------------------------------------------------- nodes of a cluster
     "purge-overtakes-publishes-at-other-node": Way(
-        ["a@2.1 queue.declare q durable", "b@3.1 basic.qos 1"], ["b@3.1 basic.publish q body=m1 &", "b@3.1 queue.purge q"],
+        ["a@2.1 queue.declare q durable", "b@3.1 basic.qos 1"],
+        ["b@3.1 basic.publish q body=m1 &", "b@3.1 queue.purge q"],
         lambda talk: talk.see("c.1", "basic.get-ok", "m1", **GOT),
         instead=["b@3.1 queue.purge q"], then=["c.1 basic.get q"],
     ),
