@@ -36,6 +36,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--amqp-gate", choices=("promise", "known"), default="promise",
         help="known: what is a known defect of the target's version is expected to fail",
     )  # fmt: skip
+    group.addoption(
+        "--amqp-management", metavar="URL", help="the HTTP API of the broker's management, as --management of a run"
+    )  # fmt: skip
     group.addoption("--amqp-dialect", metavar="NAME", help="default: from what the broker says of itself")
 
 

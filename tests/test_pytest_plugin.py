@@ -103,6 +103,7 @@ def test_what_is_accepted_is_expected_to_fail(
         (("nonsense",), "nonsense"),
         (("embedded", "--amqp-only", "NOPE"), "NOPE"),
         (("embedded", "--amqp-dialect", "nope"), "nope"),
+        (("embedded", "--amqp-management", "http://u:sekret@h"), "is not operated by its management"),
     ],
 )
 def test_bad_input_is_told_in_a_line(pytester: pytest.Pytester, arguments: tuple[str, ...], said: str) -> None:
@@ -110,6 +111,7 @@ def test_bad_input_is_told_in_a_line(pytester: pytest.Pytester, arguments: tuple
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     errors = [line for line in result.errlines + result.outlines if "amqpspec: " in line]
     assert errors and said in errors[0]
+    assert not any("sekret" in line for line in errors)
     assert "Traceback" not in result.stderr.str() + result.stdout.str()
 
 

@@ -43,7 +43,7 @@ _ERRORS = (UsageError, TargetError, TraceError, UnknownDialect, UnknownRequireme
 def check_options(config: pytest.Config) -> None:
     """Raises `pytest.UsageError`. A target that runs already is asked whether it does."""
     target = str(config.getoption("--amqp-target"))
-    remember_logins([target])
+    remember_logins([target, str(config.getoption("--amqp-management"))])
     try:
         select(config.getoption("--amqp-only"))
         if (dialect := config.getoption("--amqp-dialect")) is not None:
@@ -70,6 +70,8 @@ class Scenarios:
         words: list[object] = [config.getoption("--amqp-target"), "--no-profile"]
         if (dialect := config.getoption("--amqp-dialect")) is not None:
             words += ["--dialect", dialect]
+        if (management := config.getoption("--amqp-management")) is not None:
+            words += ["--management", management]
         options: argparse.Namespace = run_options(words)
         self._stack = ExitStack()
         try:

@@ -25,6 +25,8 @@ class ChannelAccount:
     limit: int = 0
     #: consumer tag: its queue
     consumers: dict[str, str] = field(default_factory=dict)
+    #: those of them that were not cancelled
+    consumers_left: dict[str, str] = field(default_factory=dict)
     #: queues that were asked with basic.get, in order, and when
     gets: deque[tuple[str, float]] = field(default_factory=deque)
     #: queues that it takes messages from

@@ -54,7 +54,7 @@ class Client(ABC):
         self.state = State.OFFLINE
         self.is_done = False
         self.address: Address | None = None
-        self._next_try = 0.0
+        self._next_try = self._away_until = 0.0
         #: when it began to wait for something that has to come
         self.waits_since: float | None = None
         self._channels_opened = 0
@@ -114,7 +114,7 @@ class Client(ABC):
         if self.state is not State.OFFLINE:
             self.state = State.OFFLINE
             self.waits_since = None
-            self._next_try = self.mill.now() + self.mill.chosen.uniform(*_AGAIN)
+            self._next_try = max(self._away_until, self.mill.now() + self.mill.chosen.uniform(*_AGAIN))
             self.lost()
 
     def abort(self) -> None:
@@ -131,6 +131,11 @@ class Client(ABC):
             self.waits_since = self.mill.now()
         elif self.state is State.OPENING:
             self.abort()
+
+    def stay_away(self, seconds: float) -> None:
+        """Close the connection in order, and open none for so long."""
+        self._away_until = self.mill.now() + seconds
+        self.close()
 
     # ------------------------------------------------------------------------------------------ what it does
 

@@ -18,6 +18,8 @@ from amqpspec.targets.errors import TargetError
 
 #: Seconds for the ends of connections to come when their broker is down.
 _ENDS = 2.0
+#: Seconds from the moment when clients leave a broker that is about to end.
+_LEAVES = 0.3
 
 
 class Disturbed(Protocol):
@@ -29,6 +31,10 @@ class Disturbed(Protocol):
 
     def mishap(self, choice: int) -> None:
         """Have some clients do what clients should not."""
+        ...
+
+    def before_the_end(self, kind: Kind) -> None:
+        """A broker is about to be killed or stopped: have some clients leave."""
         ...
 
     def are_gone(self, nodes: Iterable[int]) -> bool:
@@ -140,6 +146,10 @@ class Disturber:
                 return
             arguments = {"queue": queues[each.choice % len(queues)], "node": each.node or 1}
             begins = replace(begins, arguments=arguments)
+        if each.kind in (Kind.KILL, Kind.STOP):
+            self._mill.before_the_end(each.kind)
+            self._resume_at = self._now + _LEAVES
+            yield
         self.done.append(each)
         self._mill.note(begins)
         if each.kind in (Kind.KILL, Kind.STOP):

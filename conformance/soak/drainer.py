@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from amqpspec.conformance.soak.client import Mill
 from amqpspec.conformance.soak.consumer import Consumer
 from amqpspec.conformance.soak.message import content, marker
@@ -15,6 +17,8 @@ _LOOK_AFTER = 0.3
 _PREFETCH = 200
 #: How many times the patience a queue has to get emptier.
 _GIVES_UP = 3
+#: How often it asks once more for the number of consumers when it has left, and seconds in between.
+_QUESTIONS, _ASK_AGAIN = 6, 0.5
 
 
 class Drainer(Consumer):
@@ -31,14 +35,16 @@ class Drainer(Consumer):
         #: what was outstanding at the least, or read at the most; and since when
         self._best, self._best_since = 0, -1.0
         self._highest = 0
-        self._is_looking = self._is_getting = False
+        #: how often it asks yet whether a consumer is left, and when
+        self._questions, self._next_question = 0, inf
+        self._is_looking = self._is_getting = self._is_cancelled = False
         #: published behind everything else in a stream
         self._last = marker(name)
         self._is_marked = False
 
     def open_channel(self) -> None:
-        self._is_looking = self._is_getting = False
-        self._offset = -1
+        self._is_looking = self._is_getting = self._is_cancelled = False
+        self._offset, self._next_question = -1, inf
         super().open_channel()
         self.last_delivery = self.mill.now()
 
@@ -47,13 +53,19 @@ class Drainer(Consumer):
         if event.channel == self.channel:
             if name == "queue.declare-ok":
                 self.waits_since = None
-                self._looked(event.arguments.get("message_count", 0))
+                if not self._is_cancelled:
+                    self._looked(event.arguments.get("message_count", 0))
+                elif event.arguments.get("consumer_count", 0) and self._questions:
+                    self._next_question = self.mill.now() + _ASK_AGAIN
+                else:
+                    self._is_getting = True
+                    self.ask()
                 return
             if name == "basic.consume-ok" and self.queue.type is QueueType.STREAM and not self._is_marked:
                 self._mark()
             elif name == "basic.cancel-ok":
-                self._is_getting = True
-                self.ask()
+                self._is_cancelled, self._questions = True, _QUESTIONS
+                self._ask_for_numbers()
                 return
             elif name == "basic.get-ok":
                 super().on_channel(event)
@@ -93,10 +105,16 @@ class Drainer(Consumer):
         if self.queue.type is QueueType.STREAM:
             if idle > self._patience:
                 self.finish()
-        elif not self._is_looking and not self._is_getting and not self.held and idle > _LOOK_AFTER:
+        elif now >= self._next_question:
+            self._next_question, self._questions = inf, self._questions - 1
+            self._ask_for_numbers()
+        elif not (self._is_looking or self._is_cancelled or self.held) and idle > _LOOK_AFTER:
             self._is_looking = True
-            self.waits_since = now
-            self.send(self.channel, "queue.declare", queue=self.queue.name, passive=True)
+            self._ask_for_numbers()
+
+    def _ask_for_numbers(self) -> None:
+        self.waits_since = self.mill.now()
+        self.send(self.channel, "queue.declare", queue=self.queue.name, passive=True)
 
     def _looked(self, ready: int) -> None:
         self._is_looking = False

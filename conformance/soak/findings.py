@@ -33,6 +33,7 @@ class What(Enum):
     OUTLIVED = ("DURABLE-001", "transient, and there after a restart")
     COUNT = ("QUORUM-001", "its x-delivery-count did not go up as it should")
     COUNT_ANEW = ("DURABLE-010", "its x-delivery-count did not go on over a restart")
+    CONSUMERS = ("DURABLE-006", "counts more consumers than there are")
     GAP = ("STREAM-003", "a reader of a stream was not handed what lies before it")
     OFFSET = ("DURABLE-008", "at the offset of another confirmed message of its stream")
     TWICE_IN_STREAM = ("PUBLISH-002", "is in its stream twice")

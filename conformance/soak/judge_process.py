@@ -45,6 +45,7 @@ class JudgeProcess:
         self.progress = Progress()
         self._pipe: Connection | None = None
         self._process: BaseProcess | None = None
+        self._is_over = False
 
     def __enter__(self) -> JudgeProcess:
         forking = "forkserver" in multiprocessing.get_all_start_methods()
@@ -93,14 +94,16 @@ class JudgeProcess:
             if isinstance(found, Progress):
                 self.progress = found
                 tell(found)
-            elif self._process is not None and not self._process.is_alive():
+            elif self._is_over:
                 raise TraceError(f"{self._path}: the process that judged it has ended")
 
     def _received(self, timeout: float) -> Any:
+        # not `is_alive`, which goes by the process that it was forked from: a signal to all of a group ends only that
         assert self._pipe is not None
         try:
             return self._pipe.recv() if self._pipe.poll(timeout) else None
         except (EOFError, OSError):
+            self._is_over = True
             return None
 
 
@@ -109,11 +112,12 @@ def _judge(path: str, patience: float, pipe: Connection) -> None:
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     os.nice(_NICE)
-    try:
-        found: SoakJudgement | TraceError = _judged(Path(path), patience, pipe)
-    except TraceError as error:
-        found = error
+    # an OSError: nobody is there any more to be told
     with suppress(OSError):
+        try:
+            found: SoakJudgement | TraceError = _judged(Path(path), patience, pipe)
+        except TraceError as error:
+            found = error
         pipe.send(found)
 
 

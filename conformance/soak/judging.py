@@ -13,7 +13,10 @@ from amqpspec.conformance.soak.windows import Window
 from amqpspec.conformance.traces.trace_row import TraceRow
 from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
-from amqpspec.model.promises.verdict import Failure
+from amqpspec.model.promises.verdict import Failure, Shape
+
+#: connection-forced: by which a broker ends a connection that has done nothing wrong; the requirement that it stays
+_FORCED, _PAUSED = 320, "DURABLE-014"
 
 
 @dataclass(slots=True)
@@ -76,6 +79,8 @@ class Judging:
             return
         self.frames += row["kind"] == "frame"
         self.ledger.row(row, line)
+        if row["kind"] == "frame" and row["method"] == "connection.close" and row["direction"] == "received":
+            self._closed(row, line)
         if known[1].row(row):
             del self._open[sequence]
             self._over(*known, line)
@@ -92,11 +97,24 @@ class Judging:
         for failure in judged.failures:
             if is_judged_elsewhere(start, failure):
                 continue
-            known = self._failures.get(failure.identity)
-            if known is None:
-                self._failures[failure.identity] = ConnectionFailure(failure, judged.sequence, line)
-            else:
-                known.connections += 1
+            self._failed(failure, judged.sequence, line)
+
+    def _failed(self, failure: Failure, sequence: str, line: int) -> None:
+        known = self._failures.get(failure.identity)
+        if known is None:
+            self._failures[failure.identity] = ConnectionFailure(failure, sequence, line)
+        else:
+            known.connections += 1
+
+    def _closed(self, row: TraceRow, line: int) -> None:
+        """A broker that is neither killed nor stopped has no reason to end a connection as if it were. In a cluster a
+        node may stop by itself (`cluster_partition_handling`).
+        """
+        windows, text = self.ledger.windows, row["arguments"].get("reply_text", "")
+        if row["arguments"].get("reply_code") != _FORCED or windows.is_down(row["time"]) or windows.are_of_nodes:
+            return
+        said = f"connection.close reply-code={_FORCED} reply-text={text}"
+        self._failed(Failure(_PAUSED, Shape.UNEXPECTED, "connection.close", "", said, (), ()), row["sequence"], line)
 
     @property
     def wrong(self) -> int:

@@ -87,6 +87,13 @@ KNOWN: tuple[Known, ...] = (
         _is_right_after_a_start,
     ),
     Known(
+        "DURABLE-020 A classic queue forgets over a stop that it had delivered a message",
+        (What.UNFLAGGED,),
+        (_V43,),
+        _CLASSIC,
+        _is_after_a_stop,
+    ),
+    Known(
         "docs/soak.md: after a stop with transient messages a classic queue forgets who had a message before",
         (What.UNFLAGGED, What.MISORDERED),
         (_V40,),

@@ -17,6 +17,7 @@ from typing import Any
 from amqpspec.conformance.soak.balance import balance, undecided
 from amqpspec.conformance.soak.books import Books
 from amqpspec.conformance.soak.channel_account import ChannelAccount
+from amqpspec.conformance.soak.consumers_counted import ConsumersCounted
 from amqpspec.conformance.soak.findings import Findings
 from amqpspec.conformance.soak.publishing import Publishing
 from amqpspec.conformance.soak.taking import Taking
@@ -38,9 +39,11 @@ class Ledger:
     def __init__(self, patience: float = PATIENCE) -> None:
         self._books = Books()
         self._publishing, self._taking = Publishing(self._books, patience), Taking(self._books)
+        self._counted = ConsumersCounted(self._books)
         self._channels: dict[str, dict[int, ChannelAccount]] = {}
         self._numbers = 0
         self._handlers = _handlers(self._publishing, self._taking)
+        self._handlers["queue.declare-ok", "received"] = self._declared
 
     @property
     def findings(self) -> Findings:
@@ -94,6 +97,8 @@ class Ledger:
         books = self._books
         known = len(books.windows.all)
         books.windows.take(name, arguments, books.time, books.line)
+        if name == "broker.restart" and "node" not in arguments:
+            self._counted.restarted()
         if len(books.windows.all) > known:
             books.latest = books.windows.all[-1].kind.value
             books.fault_counts.times += 1
@@ -114,8 +119,14 @@ class Ledger:
             for channel in channels.values():
                 self._over(channel, in_order=in_order)
 
+    def _declared(self, row: TraceRow, channel: ChannelAccount) -> None:
+        arguments = row["arguments"]
+        there = (each for channels in self._channels.values() for each in channels.values())
+        self._counted.told(str(arguments.get("queue", "")), arguments.get("consumer_count", 0), there)
+
     def _over(self, channel: ChannelAccount, *, in_order: bool) -> None:
         self._books.ended[channel.number] = (self._books.time, in_order, self._books.line)
+        self._counted.over(channel, in_order=in_order)
         self._taking.over(channel)
         self._publishing.over(channel)
 
@@ -126,6 +137,7 @@ class Ledger:
                 self._over(channel, in_order=False)
         self._channels.clear()
         balance(self._books)
+        self._counted.end()
 
     def undecided(self) -> dict[str, str]:
         """Queues of which it is not known what was left in them."""
@@ -152,4 +164,6 @@ def _handlers(publishing: Publishing, taking: Taking) -> dict[tuple[str, str], _
         ("basic.deliver", "received"): taking.delivered,
         ("basic.get-ok", "received"): taking.got,
         ("basic.get-empty", "received"): taking.got_none,
+        ("basic.cancel-ok", "received"): taking.cancelled,
+        ("basic.cancel", "received"): taking.cancelled,
     }

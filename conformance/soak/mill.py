@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from zlib import crc32
@@ -43,6 +44,8 @@ LOST_AFTER = 60.0
 _MOST_OUTSTANDING = 1500
 #: Messages a second that a publisher sends to a stream, which keeps them all, or to a queue that refuses most of more.
 _SLOW_RATE = 200
+#: Seconds that consumers stay away who leave before their broker ends: that takes a container a part of a second.
+_AWAY = 1.5
 #: Seconds between two looks at what the user is told.
 _PROGRESS = 0.5
 
@@ -87,6 +90,8 @@ class Mill:
         self.disturber = Disturber(target.faults, disturbances, self)
         self._clients: dict[str, Client] = {}
         self._running: list[Client] = []
+        #: how often a broker was about to end, by kind
+        self._about_to_end: Counter[Kind] = Counter({Kind.STOP: 1})
         self._last_open = time.monotonic()
         self._next_progress = 0.0
         self._phase = ""
@@ -251,6 +256,18 @@ class Mill:
         for client in self._running:
             if drawn.random() < 1 / 3:
                 client.mishap(drawn.randrange(1 << 16))
+
+    def before_the_end(self, kind: Kind) -> None:
+        """Every second queue has no consumers any more, so that what they give back, and what is published last, waits
+        in it; and publishers by the default exchange stop there in the middle of a content.
+        """
+        self._about_to_end[kind] += 1
+        leaving = {each.name for each in self.plan.queues[self._about_to_end[kind] % 2 :: 2]}
+        for client in self._running:
+            if isinstance(client, Consumer) and client.plan.queue in leaving:
+                client.stay_away(_AWAY)
+            elif isinstance(client, Publisher) and not client.plan.exchange and leaving.issuperset(client.plan.queues):
+                client.stop_within_content()
 
     def are_gone(self, nodes: Iterable[int]) -> bool:
         wanted = set(nodes)

@@ -149,6 +149,17 @@ class Publisher(Client):
             self._is_ready = False
             self.close()
 
+    def stop_within_content(self) -> None:
+        """Send the beginning of a content, and nothing more as long as this connection lives: nobody publishes that."""
+        if self.state is not self.state.OPEN or not self._is_ready:
+            return
+        self._is_ready = False
+        self.waits_since = self.mill.now()
+        plan, half = self.plan, content(Identity(f"half-of-{self.name}", 0), "", "", self.plan.delivery_mode)
+        self.send(self._channel, "basic.publish", more=True, exchange=plan.exchange, routing_key=plan.key)
+        self.send(self._channel, "frame.header", more=True, body_size=2 * len(half.body))
+        self.send(self._channel, "frame.body", half)
+
     def finish(self) -> None:
         """Wait for the confirms, then leave."""
         self._is_finishing = True

@@ -27,7 +27,8 @@ class Taking:
     def consume(self, row: TraceRow, channel: ChannelAccount) -> None:
         arguments = row["arguments"]
         queue = str(arguments.get("queue", ""))
-        channel.consumers[str(arguments.get("consumer_tag", ""))] = queue
+        tag = str(arguments.get("consumer_tag", ""))
+        channel.consumers[tag] = channel.consumers_left[tag] = queue
         channel.sources.add(queue)
 
     def get(self, row: TraceRow, channel: ChannelAccount) -> None:
@@ -84,6 +85,9 @@ class Taking:
     def got(self, row: TraceRow, channel: ChannelAccount) -> None:
         if channel.gets:
             self._came(row, channel, channel.gets.popleft()[0], "")
+
+    def cancelled(self, row: TraceRow, channel: ChannelAccount) -> None:
+        channel.consumers_left.pop(str(row["arguments"].get("consumer_tag", "")), None)
 
     def got_none(self, row: TraceRow, channel: ChannelAccount) -> None:
         if channel.gets:

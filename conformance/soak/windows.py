@@ -87,6 +87,10 @@ class Windows:
         """Was something wrong with a node of a cluster then?"""
         return any(window.node is not None for window in self.between(time, time))
 
+    def is_down(self, time: float) -> bool:
+        """Was a broker, or a node, being ended or away then?"""
+        return any(each.begin <= time <= each.end for each in self.all if each.kind in (Kind.KILL, Kind.STOP))
+
     def last_before(self, time: float) -> Window | None:
         """The last one that had begun by then."""
         return next((window for window in reversed(self.all) if window.begin <= time), None)

@@ -17,6 +17,7 @@ from amqpspec.model.defects.crashes import CRASHES
 from amqpspec.model.defects.crossings import CROSSINGS
 from amqpspec.model.defects.habits import HABITS
 from amqpspec.model.defects.limits import LIMITS
+from amqpspec.model.defects.nodes import NODES
 from amqpspec.model.defects.policies import POLICIES
 from amqpspec.model.defects.queues import QUEUES
 from amqpspec.model.defects.restarts import FORGOTTEN_FLAGS, RESTARTS
@@ -40,7 +41,7 @@ TRANSITIONS: tuple[DefectTransition, ...] = (*CRASHES, *ANSWERS)
 OUTPUT_DEFECTS: tuple[OutputDefect, ...] = (*TOLD_NUMBERS, TIMEOUT_TEXT, *CHANGED_PROPERTIES, *FORGOTTEN_FLAGS)
 WINDOWS: tuple[Window, ...] = (
     *CROSSINGS, *REUSED_NAMES, *REUSED_TAGS, *ACTIVE_CONSUMERS, *TIMEOUTS, *STREAMS, *TRANSACTIONS, *QUEUES, *LIMITS,
-    *POLICIES, *RESTARTS,
+    *POLICIES, *RESTARTS, *NODES,
 )  # fmt: skip
 
 KNOWN_DEFECTS: Mapping[str, KnownDefect] = MappingProxyType(

@@ -14,7 +14,7 @@ from amqpspec.model.broker.effects import CountsTold
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.known_defect import OutputDefect
-from amqpspec.model.outputs.late_counts import is_late_and_empty
+from amqpspec.model.outputs.late_counts import COUNTING_SECONDS, is_late_and_empty
 from amqpspec.model.outputs.mismatch import Mismatch
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.versions import versions
@@ -45,6 +45,15 @@ def _why(broker: Broker, queue: Queue, method: Method, mismatch: Mismatch) -> st
         return ""
     is_timed_out = len(queue.present_consumers) < len(queue.consumers)
     return "timed-out-consumer-counted" if is_timed_out else "quorum-consumer-count"
+
+
+def _is_late(broker: Broker, method: Method, mismatch: Mismatch) -> bool:
+    """Is it what `rabbit_quorum_queue:stat` says who has not been answered in time?"""
+    if method.name != "queue.delete-ok":
+        return _is_told_wrong("late-counts-are-zero", broker, method, mismatch)
+    is_none = mismatch.argument == "message_count" and not method.arguments["message_count"]
+    took = method.time - broker.now
+    return is_none and took >= COUNTING_SECONDS and QueueType.QUORUM in broker.deleted_of_late.values()
 
 
 def _is_counted_right(broker: Broker, method: Method, kind: QueueType) -> bool:
@@ -95,10 +104,10 @@ TOLD_NUMBERS: tuple[OutputDefect, ...] = (
         name="late-counts-are-zero",
         requirement="QUEUE-001",
         statement="A quorum queue that has not told its numbers within 250 ms is said to have no messages and no"
-        " consumers.",
+        " consumers, also when it is deleted.",
         source="rabbit_quorum_queue:stat, {ok, 0, 0} for a timeout of rabbit_fifo_client:stat",
         by_chance=True,
-        explains=partial(_is_told_wrong, "late-counts-are-zero"),
+        explains=_is_late,
     ),
     OutputDefect(
         name="stream-consumer-count",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from amqpspec.model.broker.owed import Expected
-from amqpspec.model.broker.queues import Arrival, Message, Queue
+from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Content, OperatorAction, TraceEvent
 from amqpspec.model.rules.operator.faults import KILLED
@@ -206,14 +206,17 @@ def _(broker: ServedBroker, action: OperatorAction, proceed: Proceed) -> None:
 
 @RESTARTS.on_input(
     "restart-forgets-given-back", "DURABLE-020", "After a restart what was given back before comes with"
-    " redelivered=false.", "broker.restart"
+    " redelivered=false.", "broker.stop", "broker.kill", "broker.restart",
 )  # fmt: skip
 def _(broker: ServedBroker, action: OperatorAction, proceed: Proceed) -> None:
-    given_back = [each for queue in broker.queues.values() for each in queue.messages
-                  if each.redelivered and each.arrival is not Arrival.RETURNING]  # fmt: skip
+    """What clients held comes back as the broker goes down, and is none of it."""
+    if not broker.down_by:
+        given_back = [each for queue in broker.queues.values() for each in queue.messages if each.redelivered]
+        broker.memory["given back"] = given_back
     proceed(action)
-    for message in given_back:
-        message.redelivered = False
+    if action.name == "broker.restart":
+        for message in broker.memory.pop("given back", ()):
+            message.redelivered = False
 
 
 @RESTARTS.on_input(

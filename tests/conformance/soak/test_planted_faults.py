@@ -8,6 +8,7 @@ import pytest
 
 from amqpspec.conformance.soak.schedule import Kind
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.faults.restarts import RESTARTS
 from tests.conformance.soak.soaks import identifiers, soak_of
 
 #: The defect, and a requirement by which it shows. In the quick tier are one of each kind.
@@ -52,10 +53,25 @@ _OF_RESTARTS = {
     "restart-keeps-transient": "DURABLE-001",
     "restart-flags-all": "DURABLE-013",
     "restart-loses-bindings": "PUBLISH-007",
+    "kill-forgets-quorum-message": "DURABLE-004",
+    "resume-ends-connections": "DURABLE-014",
+    "restart-publishes-half": "PUBLISH-016",
+    "restart-forgets-given-back": "ACK-015",
+    "restart-keeps-consumer": "DURABLE-006",
 }
+#: Of restarts, what a soak does not do: the page says why.
+_UNSEEN = {
+    "restart-keeps-exclusive-queue", "restart-keeps-transient-queue", "restart-deletes-unused-queue",
+    "restart-expires-queues", "restart-commits", "restart-renews-time", "restart-doubles-letters",
+    "restart-forgets-permissions",
+}  # fmt: skip
+_PAGE = Path(__file__).parents[3] / "docs" / "soak.md"
 #: What shows only where the latest message of a queue had just been confirmed; or where more waits in a queue than its
 #: consumers' limits allow.
-_AT_A_MOMENT = {"confirms-before-disk": (40.0, (Kind.KILL,)), "restart-flags-all": (12.0, (Kind.STOP,))}
+_AT_A_MOMENT = {
+    "confirms-before-disk": (20.0, (Kind.KILL,)), "kill-forgets-quorum-message": (20.0, (Kind.KILL,)),
+    "restart-flags-all": (12.0, (Kind.STOP,)), "resume-ends-connections": (8.0, (Kind.PAUSE,)),
+}  # fmt: skip
 #: What shows only where messages wait in queues: publishers are as fast as they can.
 _IN_LONG_QUEUES = ("restart-counts-anew", "restart-turns-around")
 _QUICK = ("redelivered-never-set", "message-lost-on-channel-close", "confirm-twice", "prefetch-off-by-one")
@@ -91,3 +107,10 @@ def test_a_planted_defect_of_restarts_is_found(name: str, tmp_path: Path) -> Non
         if _OF_RESTARTS[name] in found:
             return
     assert _OF_RESTARTS[name] in found
+
+
+def test_each_of_restarts_is_found_or_the_page_says_why_not() -> None:
+    assert set(_OF_RESTARTS) | _UNSEEN == set(RESTARTS.faults)
+    assert not _UNSEEN & set(_OF_RESTARTS)
+    page = _PAGE.read_text(encoding="utf-8")
+    assert [name for name in _UNSEEN if f"| `{name}` |" not in page] == []

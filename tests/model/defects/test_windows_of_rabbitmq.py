@@ -68,6 +68,8 @@ def delivered(channel: str, tag: int, body: str, consumer: str = "t", **about: A
     )  # fmt: skip
 
 
+#: What comes of basic.get.
+GOT = {"delivery_tag": 1, "redelivered": False, "exchange": "", "routing_key": "q", "message_count": 0}
 #: The policy of the queue.
 POLICY = "broker operator.set-policy p queue=q"
 
@@ -177,6 +179,19 @@ WAYS: dict[str, Way] = {
     "longer-body-unnoticed": Way(
         [CLASSIC, "a.1 basic.publish q unfinished"], ["a.1 frame.header body-size=3", "a.1 frame.body body=abcdef"],
         silence, instead=["a.1 frame.body body=abcdef"],
+    ),
+    # ---------------------------------------------------------------------------------------- nodes of a cluster
+    "purge-overtakes-publishes-at-other-node": Way(
+        ["a@2.1 queue.declare q durable", "b@3.1 basic.qos 1"],
+        ["b@3.1 basic.publish q body=m1 &", "b@3.1 queue.purge q"],
+        lambda talk: talk.see("c.1", "basic.get-ok", "m1", **GOT),
+        instead=["b@3.1 queue.purge q"], then=["c.1 basic.get q"],
+    ),
+    "close-overtakes-settlements-at-other-node": Way(
+        ["a@2.1 queue.declare q durable", "b@3.1 basic.consume q tag=t", *publish("m1"), "b@3.1 basic.ack 1"],
+        ["b@3.1 channel.close"],
+        lambda talk: talk.see("c.1", "basic.get-ok", "m1", **{**GOT, "redelivered": True}),
+        instead=["b@3.1 basic.cancel t"], then=["c.1 basic.get q"],
     ),
     # ---------------------------------------------------------------------------------------- names used again
     "deleted-queue-crashes-next-queue": Way(

@@ -85,6 +85,17 @@ def test_a_quorum_queue_that_is_slow_to_tell_its_numbers_has_none() -> None:
     assert told(0.2, 0).blamed != ""
 
 
+@pytest.mark.known_defects
+def test_a_quorum_queue_that_is_slow_to_tell_its_numbers_has_none_when_it_is_deleted() -> None:
+    def told(after: float, messages: int) -> Timed:
+        timed = Timed().publish(1.0).count(1.2, 1).send(1.4, "b.1 queue.delete q")
+        return timed.see(1.4 + after, "queue.delete-ok", on="b", message_count=messages)
+
+    assert [failure.defect for failure in told(0.5, 0).acceptor.failures] == ["late-counts-are-zero"]
+    assert told(0.5, 1).blamed == ""
+    assert (told(0.2, 0).blamed, told(0.2, 0).defect) == ("QUEUE-024", "")
+
+
 def test_a_queue_that_never_tells_its_numbers_in_time_is_undecided() -> None:
     """The message should be there, and what says that there is none says nothing."""
     slow = Timed().publish(1.0).send(1.4, "b.1 queue.declare q passive")
