@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 from rich.console import Console
@@ -16,12 +18,14 @@ from amqpspec.command_line.options import DEFAULT_SEQUENCES, random_seed, run_op
 from amqpspec.command_line.output_files import add_to_job_summary, require_none_of, require_writable, write
 from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.usage import UsageError
-from amqpspec.conformance.upgrade import Difference, Kind, Upgrade, nothing_compared, upgrade
+from amqpspec.conformance.upgrade.comparison import Difference, Kind, Upgrade, nothing_compared, upgrade
+from amqpspec.conformance.upgrade.entries import Entry, accepted, entries_of
+from amqpspec.conformance.verdicts.deviations import Deviation, excuses, out_of_date, read_deviations
 from amqpspec.conformance.verdicts.judgement import TargetDescription, leaves_decided
 from amqpspec.conformance.version import tool_version
 from amqpspec.reports.stored_run import REPORT, StoredRun, read_run
 from amqpspec.reports.text import visible
-from amqpspec.reports.upgrade_report import headline, terminal_lines, upgrade_html, upgrade_markdown
+from amqpspec.reports.upgrade_report import headline, terminal_lines, upgrade_html, upgrade_json, upgrade_markdown
 from amqpspec.targets.brokers.resolve import is_target
 
 DEFAULT_OUT = Path("amqpspec-diff")
@@ -31,10 +35,10 @@ _OF_RUNS = ("only", "seed", "sequences", "steps", "jobs", "deadline", "out")
 
 def execute(options: argparse.Namespace, console: Console) -> int:
     names = (options.one, options.other)
-    for path in (options.html, options.markdown):
-        if path is not None:
-            require_none_of(path, map(Path, names))
-            require_writable(path)
+    listed = read_deviations(options.deviations) if options.deviations else ()
+    for path in filter(None, (options.html, options.markdown, options.json)):
+        require_none_of(path, [*map(Path, names), *filter(None, [options.deviations])])
+        require_writable(path)
     targets = [name for name in names if is_target(name)]
     missing = [name for name in names if name not in targets and not Path(name).exists()]
     if missing:
@@ -48,10 +52,26 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     found = _of_targets(options, console) if targets else _of_stored_runs(options)
     if found is None:
         return TARGET_LOST
-    _write(found, options, console)
+    entries = accepted(entries_of(found.noticed), options.gate, excuses(listed, found.other))
+    problems = _problems(listed)
+    code = _exit_code(found, entries, problems)
+    _write(found, entries, code, options, console)
+    for problem in problems:
+        complain(f"{options.deviations}: {problem}")
     traces = [Path(name) for name in names] if not targets else [options.out / name for name in ("one", "other")]
     tell_errors(found.errors, traces, None if options.quiet else console)
-    if found.noticed:
+    return code
+
+
+def _problems(listed: Iterable[Deviation]) -> list[str]:
+    """What must not stay in the deviation file as it is."""
+    today = date.today()
+    stale = ((each, out_of_date(each, today)) for each in listed)
+    return [f"deviation {each.identity.lstrip('|')}: {problem}" for each, problem in stale if problem]
+
+
+def _exit_code(found: Upgrade, entries: Sequence[Entry], problems: Sequence[str]) -> int:
+    if problems or any(each.known is None for each in entries):
         return DEVIATES
     is_undecided = not found.compared or not leaves_decided(len(found.errors), found.compared)
     return INCONCLUSIVE if is_undecided else CONFORMS
@@ -133,14 +153,19 @@ def _shrunk(found: Upgrade, second: StoredRun) -> Upgrade:
     return replace(found, noticed=tuple(map(short, found.noticed)))
 
 
-def _write(found: Upgrade, options: argparse.Namespace, console: Console) -> None:
+def _write(
+    found: Upgrade, entries: Sequence[Entry], code: int, options: argparse.Namespace, console: Console
+) -> None:
+    tool = f"amqpspec {tool_version()}"
     if options.html is not None:
-        write(options.html, upgrade_html(found, f"amqpspec {tool_version()}"))
+        write(options.html, upgrade_html(found, entries, tool))
     if options.markdown is not None:
-        write(options.markdown, upgrade_markdown(found))
-    add_to_job_summary(upgrade_markdown(found))
+        write(options.markdown, upgrade_markdown(found, entries))
+    if options.json is not None:
+        write(options.json, upgrade_json(found, entries, tool, code))
+    add_to_job_summary(upgrade_markdown(found, entries))
     if options.quiet:
-        console.print(Text(visible(headline(found))))
+        console.print(Text(visible(headline(found, entries))))
         return
-    for line, style in terminal_lines(found):
+    for line, style in terminal_lines(found, entries):
         console.print(Text(visible(line), style=style))

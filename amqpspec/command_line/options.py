@@ -235,8 +235,16 @@ def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=_positive_count, metavar="N", help="as of `run`")
     parser.add_argument("--deadline", type=_positive, metavar="SECONDS", help="as of `run`")
     parser.add_argument("--out", type=_path, metavar="DIR", help="of the two runs (default amqpspec-diff)")
+    parser.add_argument(
+        "--gate", type=Gate, choices=tuple(Gate), default=Gate.PROMISE,
+        help="known: only what neither a change of the versions nor a known defect explains is exit code 1",
+    )  # fmt: skip
+    parser.add_argument(
+        "--deviations", type=_deviations, metavar="FILE|builtin:NAME", help="differences that are accepted"
+    )
     parser.add_argument("--html", type=_path, metavar="FILE")
     parser.add_argument("--markdown", type=_path, metavar="FILE")
+    parser.add_argument("--json", type=_path, metavar="FILE")
     parser.add_argument("--quiet", action="store_true", help="print the result only")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from amqpspec.command_line import main
-from amqpspec.conformance.upgrade import upgrade
+from amqpspec.conformance.upgrade.comparison import upgrade
 
 SMALL = ("--only", "ACK-003", "--sequences", 1, "--seed", 3, "--jobs", 1)
 
