@@ -87,7 +87,7 @@ def upgrade(one: Path, other: Path) -> Upgrade:
     dialect = first.target.dialect
     before = _judged(one, names, dialect)
     after = _judged(other, names, dialect)
-    target = replace(second.target, dialect=_own_dialect(second.target))
+    target = replace(second.target, dialect=own_dialect(second.target))
     own = after if target.dialect == dialect else _judged(other, names, target.dialect)
     errors = {
         name: SuiteError(name, error, first.commands[name])
@@ -153,7 +153,7 @@ def _recorded(path: Path) -> _Recorded:
     return _Recorded(target, {name: tuple(listed) for name, listed in commands.items()})
 
 
-def _own_dialect(target: TargetDescription) -> str:
+def own_dialect(target: TargetDescription) -> str:
     """That of its version, if it says one: what it was judged by when it was recorded may be another's."""
     version = version_of(target.version) if target.product == RABBITMQ else None
     if version is None or base_of(target.dialect) == dialect_name_of(version):

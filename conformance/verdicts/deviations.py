@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -228,6 +228,12 @@ def out_of_date(deviation: Deviation, today: date) -> str | None:
     if not any(_matches(requirement, each) for each in requirements()):
         return f"there is no requirement {requirement!r}"
     return f"it expired on {deviation.expires}" if deviation.is_expired(today) else None
+
+
+def problems_of(listed: Iterable[Deviation], today: date | None = None) -> list[str]:
+    """What must not stay in the file as it is, whatever was tested, in lines."""
+    stale = ((each, out_of_date(each, today or date.today())) for each in listed)
+    return [f"deviation {each.identity.lstrip('|')}: {problem}" for each, problem in stale if problem]
 
 
 def with_problems(result: RunResult, listed: Collection[Deviation], today: date) -> RunResult:

@@ -67,7 +67,7 @@ def test_what_a_version_changes_is_noticed_and_is_no_defect(runs: dict[str, Path
     assert all(each.kind is Kind.AS_DOCUMENTED for each in found.noticed)
 
 
-def test_the_own_dialect_of_a_broker_is_that_of_its_version(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_theown_dialect_of_a_broker_is_that_of_its_version(runs: dict[str, Path], tmp_path: Path) -> None:
     """Live, the second target is judged by the first one's dialect, which its trace then names."""
     text = (runs["4.3"] / "trace.jsonl").read_text()
     (tmp_path / "trace.jsonl").write_text(text.replace('"dialect":"rabbitmq-4.3"', '"dialect":"rabbitmq-4.0"'))
@@ -85,8 +85,8 @@ def test_the_own_dialect_of_a_broker_is_that_of_its_version(runs: dict[str, Path
         ("rabbitmq-4.0", "4.3.6", "rabbitmq-4.3"),
     ],
 )
-def test_the_own_dialect_keeps_what_was_set(judged_by: str, version: str, own: str) -> None:
-    assert upgrade_module._own_dialect(TargetDescription("one", "RabbitMQ", version, judged_by)) == own
+def test_theown_dialect_keeps_what_was_set(judged_by: str, version: str, own: str) -> None:
+    assert upgrade_module.own_dialect(TargetDescription("one", "RabbitMQ", version, judged_by)) == own
 
 
 def test_commands_are_of_a_sequence_in_which_the_difference_is_of_that_kind(
