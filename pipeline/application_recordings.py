@@ -1,5 +1,6 @@
-"""What recordings of an application show of the changes between two dialects: traces, network captures, or a store, read
-in this process or spread over the tasks of a Spark job, a file in each.
+"""What recordings of an application show of the changes between two dialects: traces, network captures, or a store.
+
+They are read in this process, or spread over the tasks of a Spark job, a file in each.
 """
 
 from __future__ import annotations

@@ -215,8 +215,9 @@ def judge_traces(
     """Judges every sequence of every trace, in this process. Raises `TraceError`.
 
     Without a `judge` it is the suite's, which needs no more memory for a long sequence than for a short one; with
-    `is_open` in the open world, and with `dialect` by the one of that name, whatever the traces say. With `unreadable` nothing is raised: what cannot be read is
-    told there, what comes before it in its trace is judged, and so are the other traces.
+    `is_open` in the open world, and with `dialect` by the one of that name, whatever the traces say. With
+    `unreadable` nothing is raised: what cannot be read is told there, what comes before it in its trace is judged, and
+    so are the other traces.
     """
     for path in paths:
         try:

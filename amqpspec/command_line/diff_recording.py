@@ -16,6 +16,7 @@ from amqpspec.command_line.options import run_options
 from amqpspec.command_line.output_files import add_to_job_summary, write
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.profile.settings import measure_settings
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.upgrade.meeting import Met, met_by
 from amqpspec.conformance.verdicts.deviations import excuses, problems_of, read_deviations
@@ -23,6 +24,8 @@ from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.dialects.settled import with_settings
+from amqpspec.model.promises.versions import RABBITMQ
 from amqpspec.pipeline.application_recordings import dialects_of, files_of, read_recordings, recorded_dialect
 from amqpspec.reports.application_report import (
     application_html,
@@ -95,4 +98,11 @@ def _goal(other: str) -> TargetDescription:
     if not is_target(other):
         return TargetDescription(other, "", "", dialect_named(other).name)
     with target_under_test(run_options([other, "--quiet"])) as target:
-        return target.description
+        described = target.description
+        dialect = dialect_named(described.dialect)
+        if described.product != RABBITMQ or not dialect.extensions:
+            return described
+        # also where it is as most are: what others refuse this one may permit
+        seen, _ = measure_settings(target, dialect)
+        settings = {each.choice.name: each.value.name for each in seen if each.value is not None}
+        return replace(described, dialect=with_settings(dialect, settings).name)

@@ -199,7 +199,8 @@ class Reader:
                 self._frame(name, row)
             except (KeyError, TypeError, AttributeError, ValueError) as error:
                 why = f"{type(error).__name__}: {error}"
-                raise TraceError(f"the sequence {name!r} cannot be read at its row {row.get('method')}: {why}") from error
+                where = f"the sequence {name!r} cannot be read at its row {row.get('method')}"
+                raise TraceError(f"{where}: {why}") from error
         elif kind == "end":
             for key in [key for key in self._connections if key[0] == name]:
                 del self._connections[key]

@@ -31,6 +31,11 @@ def _limit(arguments: _Arguments) -> int | None:
     return limit if isinstance(limit, int) else None
 
 
+def _is_unlimited(arguments: _Arguments, limited: bool) -> bool:
+    limit = _limit(arguments)
+    return not limited if limit is None else limit < 0
+
+
 #: By need: is a queue that was declared with these arguments so? The second is whether the broker has a limit of its
 #: own for a queue without x-delivery-limit.
 NEEDS: Mapping[str, Callable[[_Arguments, bool], bool]] = {
@@ -42,7 +47,6 @@ NEEDS: Mapping[str, Callable[[_Arguments, bool], bool]] = {
     OTHER_THAN[STREAM]: lambda arguments, limited: _type(arguments) != STREAM,
     ACTIVE: lambda arguments, limited: _is_quorum(arguments) and bool(arguments.get("x-single-active-consumer")),
     QUORUM_NO_LIMIT: lambda arguments, limited: _is_quorum(arguments) and _limit(arguments) is None,
-    QUORUM_UNLIMITED: lambda arguments, limited: _is_quorum(arguments)
-    and ((_limit(arguments) or 0) < 0 if _limit(arguments) is not None else not limited),
+    QUORUM_UNLIMITED: lambda arguments, limited: _is_quorum(arguments) and _is_unlimited(arguments, limited),
     QUORUM_TTL: lambda arguments, limited: _is_quorum(arguments) and "x-message-ttl" in arguments,
 }
