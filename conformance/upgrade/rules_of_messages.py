@@ -309,6 +309,14 @@ MESSAGES: Mapping[str, tuple[Meeting, ...]] = {
     ),
     "deaths_in_headers": (
         (PUBLISH, says(Effect.OTHERWISE, "it publishes x-death: the broker does not go on with its counts", _has_died)),
+        (
+            HANDED_OVER,
+            says(
+                Effect.OTHERWISE,
+                "a dead letter has the headers x-last-death-exchange, -queue and -reason",
+                lambda event: _has_died(event) and "x-last-death-reason" not in headers(event),
+            ),
+        ),
     ),
     "carried_failures": (
         (

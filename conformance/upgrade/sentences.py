@@ -263,7 +263,8 @@ SENTENCES: Mapping[str, Sentences] = MappingProxyType(
             {
                 True: "What a client publishes in x-death counts: the broker goes on with its counts.",
                 False: "What a client publishes in x-death is a header like any other: counts begin anew, and a"
-                " message that was published again is a new one.",
+                " message that was published again is a new one. Dead letters have the headers x-last-death-exchange,"
+                " -queue and -reason.",
             },
         ),
         "carried_failures": Sentences(
