@@ -15,7 +15,7 @@ from rich.text import Text
 
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, sequences
 from amqpspec.conformance.verdicts.grounds import why_not, without_ground
-from amqpspec.conformance.verdicts.judge import judge_all, opened
+from amqpspec.conformance.verdicts.judge import judge_all, of_dialect, opened
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, SuiteError
 from amqpspec.conformance.verdicts.tally import (
     DEFECT,
@@ -210,17 +210,20 @@ def judge_traces(
     judge: Judge | None = None,
     is_open: bool = False,
     unreadable: list[TraceError] | None = None,
+    dialect: str | None = None,
 ) -> Iterator[SequenceJudgement]:
     """Judges every sequence of every trace, in this process. Raises `TraceError`.
 
     Without a `judge` it is the suite's, which needs no more memory for a long sequence than for a short one; with
-    `is_open` in the open world, whatever the traces say. With `unreadable` nothing is raised: what cannot be read is
-    told there, what comes before it in its trace is judged, and so are the other traces.
+    `is_open` in the open world, and with `dialect` by the one of that name, whatever the traces say. With
+    `unreadable` nothing is raised: what cannot be read is told there, what comes before it in its trace is judged, and
+    so are the other traces.
     """
     for path in paths:
         try:
             rows = read_trace(path) if unreadable is None else _readable(path, unreadable)
             rows = opened(rows) if is_open else rows
+            rows = of_dialect(rows, dialect) if dialect else rows
             yield from judge_all(rows) if judge is None else map(judge, sequences(rows))
         except TraceError as error:
             # Errors of single rows name their file already.
@@ -244,12 +247,13 @@ def check_in_process(
     is_open: bool = False,
     unreadable: list[TraceError] | None = None,
     errors: list[SuiteError] | None = None,
+    dialect: str | None = None,
 ) -> ComplianceTable:
     """The compliance table of some traces, made in this process; options as of `judge_traces`. Raises `TraceError`.
     `errors`: gets those of this suite.
     """
     tally = Tally()
-    for judgement in judge_traces(paths, judge, is_open, unreadable):
+    for judgement in judge_traces(paths, judge, is_open, unreadable, dialect):
         tally.add(judgement)
         if errors is not None and judgement.suite_error is not None:
             errors.append(SuiteError(judgement.sequence, judgement.suite_error))

@@ -31,7 +31,7 @@ ORDERS = {
     "model.rules": ("common", *CHAPTERS, "extensions", "operator", ""),
     "conformance": (
         "deviations", "traces", "recording", "language", "verdicts", "coverage", "session", "scenarios", "search",
-        "failures", "profile", "soak", "explore", "",
+        "failures", "profile", "soak", "explore", "upgrade", "",
     ),
 }
 

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from amqpspec.command_line.exit_codes import INCONCLUSIVE, TRACE_UNREADABLE
+from amqpspec.command_line import diff_recording
+from amqpspec.command_line.exit_codes import DEVIATES, INCONCLUSIVE, TRACE_UNREADABLE
 from amqpspec.command_line.logins import complain
 from amqpspec.command_line.output_files import require_none_of, require_writable
 from amqpspec.command_line.suite_errors import tell_errors
@@ -21,7 +23,7 @@ from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.recording.capture import is_capture
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.trace import TraceError, read_trace
-from amqpspec.conformance.verdicts.judge import judge_open
+from amqpspec.conformance.verdicts.judge import judge_as, judge_open
 from amqpspec.conformance.verdicts.judgement import SuiteError
 from amqpspec.conformance.verdicts.minor import AS_RABBITMQ, RECOMMENDED, what_it_is
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, strength_of
@@ -29,6 +31,7 @@ from amqpspec.model.promises.dialect_names import in_short
 from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence, version_of
+from amqpspec.reports.application_report import counts
 from amqpspec.reports.output_file import output_file
 from amqpspec.reports.text import plural, visible
 from amqpspec.targets.suite_error import suite_error_in
@@ -65,7 +68,16 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         tell_errors([first, *errors[1:]], options.traces, None if options.quiet else console)
     for each in unreadable:
         complain(str(each))
-    return TRACE_UNREADABLE if unreadable else table.exit_code
+    if unreadable:
+        return TRACE_UNREADABLE
+    return _exit_code_with_changes(options, table.exit_code, console) if options.dialect else table.exit_code
+
+
+def _exit_code_with_changes(options: argparse.Namespace, code: int, console: Console) -> int:
+    """Tells which changes to the dialect what was recorded meets: to meet one is to deviate."""
+    found = diff_recording.met_in(options.traces, options.dialect, options.spark)
+    diff_recording.tell(found, options.quiet, console)
+    return DEVIATES if any(map(counts, found.met)) else code
 
 
 def _print(table: ComplianceTable, options: argparse.Namespace, console: Console) -> None:
@@ -136,14 +148,17 @@ def _judged(
     if not options.spark:
         from amqpspec.pipeline.table import check_in_process
 
-        return check_in_process(options.traces, is_open=options.open, unreadable=unreadable, errors=errors)
+        return check_in_process(
+            options.traces, is_open=options.open, unreadable=unreadable, errors=errors, dialect=options.dialect
+        )
     with needed_for("for --spark", "spark"):
         import_module("pyspark")
         from amqpspec.pipeline.spark_check import check_with_spark
     from amqpspec.pipeline.spark_session import PipelineError
 
     try:
-        table = check_with_spark(options.traces, options.spark, judge_open if options.open else None)
+        judge = partial(judge_as, options.dialect, options.open) if options.dialect else None
+        table = check_with_spark(options.traces, options.spark, judge_open if options.open and not judge else judge)
         # of each verdict an example is known
         erring = (row for row in table.rows if suite_error_in(row.reason))
         errors += [SuiteError(row.requirement or "(search)", row.reason) for row in erring]

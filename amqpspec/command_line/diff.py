@@ -1,27 +1,33 @@
-"""`amqpspec diff`: the same commands on two targets, and what an application would notice."""
+"""`amqpspec diff`: the same commands on two targets, and what an application would notice; or what a recorded
+application meets.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from amqpspec.command_line import run
+from amqpspec.command_line import diff_recording, run
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST
 from amqpspec.command_line.logins import complain, without_logins
 from amqpspec.command_line.options import DEFAULT_SEQUENCES, random_seed, run_options
 from amqpspec.command_line.output_files import add_to_job_summary, require_none_of, require_writable, write
 from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.usage import UsageError
-from amqpspec.conformance.upgrade import Difference, Kind, Upgrade, nothing_compared, upgrade
+from amqpspec.conformance.upgrade.comparison import Difference, Kind, Upgrade, nothing_compared, upgrade
+from amqpspec.conformance.upgrade.entries import Entry, accepted, entries_of
+from amqpspec.conformance.verdicts.deviations import excuses, problems_of, read_deviations
 from amqpspec.conformance.verdicts.judgement import TargetDescription, leaves_decided
 from amqpspec.conformance.version import tool_version
+from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
 from amqpspec.reports.stored_run import REPORT, StoredRun, read_run
 from amqpspec.reports.text import visible
-from amqpspec.reports.upgrade_report import headline, terminal_lines, upgrade_html, upgrade_markdown
+from amqpspec.reports.upgrade_report import headline, terminal_lines, upgrade_html, upgrade_json, upgrade_markdown
 from amqpspec.targets.brokers.resolve import is_target
 
 DEFAULT_OUT = Path("amqpspec-diff")
@@ -31,27 +37,53 @@ _OF_RUNS = ("only", "seed", "sequences", "steps", "jobs", "deadline", "out")
 
 def execute(options: argparse.Namespace, console: Console) -> int:
     names = (options.one, options.other)
-    for path in (options.html, options.markdown):
-        if path is not None:
-            require_none_of(path, map(Path, names))
-            require_writable(path)
+    listed = read_deviations(options.deviations) if options.deviations else ()
+    for path in filter(None, (options.html, options.markdown, options.json)):
+        require_none_of(path, [*map(Path, names), *filter(None, [options.deviations])])
+        require_writable(path)
     targets = [name for name in names if is_target(name)]
-    missing = [name for name in names if name not in targets and not Path(name).exists()]
+    is_recording = _is_broker_or_dialect(options.other) and options.one not in targets
+    stored = names[:1] if is_recording else [name for name in names if name not in targets]
+    missing = [name for name in stored if not Path(name).exists()]
     if missing:
-        raise UsageError(f"{missing[0]}: is no target, and there is no such file or directory of a run")
+        raise UsageError(f"{missing[0]}: is no target or dialect, and there is no such file or directory of a run")
+    if is_recording:
+        if given := [name for name in _OF_RUNS if getattr(options, name) not in (None, [])]:
+            raise UsageError(f"--{given[0]} is for two targets, and {options.one} is a recording")
+        return diff_recording.execute(options, console)
+    if options.spark:
+        raise UsageError("--spark is for a recording and a broker or a dialect")
     if len(targets) == 1:
-        stored = next(name for name in names if name not in targets)
         raise UsageError(
-            f"two targets, or two directories of runs: not one of each, as {stored} and a target are"
-            " (a directory that is named as a target is ./NAME)"
+            f"{options.one} is a target, and {options.other} is none: two targets, two directories of runs, or a"
+            " recording and then a target or a dialect (a directory that is named as a target is ./NAME)"
         )
     found = _of_targets(options, console) if targets else _of_stored_runs(options)
     if found is None:
         return TARGET_LOST
-    _write(found, options, console)
+    entries = accepted(entries_of(found.noticed), options.gate, excuses(listed, found.other))
+    problems = problems_of(listed)
+    code = _exit_code(found, entries, problems)
+    _write(found, entries, code, options, console)
+    for problem in problems:
+        complain(f"{options.deviations}: {problem}")
     traces = [Path(name) for name in names] if not targets else [options.out / name for name in ("one", "other")]
     tell_errors(found.errors, traces, None if options.quiet else console)
-    if found.noticed:
+    return code
+
+
+def _is_broker_or_dialect(name: str) -> bool:
+    """A file or directory comes before a dialect of that name."""
+    if is_target(name) or Path(name).exists():
+        return is_target(name)
+    try:
+        return bool(dialect_named(name))
+    except UnknownDialect:
+        return False
+
+
+def _exit_code(found: Upgrade, entries: Sequence[Entry], problems: Sequence[str]) -> int:
+    if problems or any(each.known is None for each in entries):
         return DEVIATES
     is_undecided = not found.compared or not leaves_decided(len(found.errors), found.compared)
     return INCONCLUSIVE if is_undecided else CONFORMS
@@ -133,14 +165,19 @@ def _shrunk(found: Upgrade, second: StoredRun) -> Upgrade:
     return replace(found, noticed=tuple(map(short, found.noticed)))
 
 
-def _write(found: Upgrade, options: argparse.Namespace, console: Console) -> None:
+def _write(
+    found: Upgrade, entries: Sequence[Entry], code: int, options: argparse.Namespace, console: Console
+) -> None:
+    tool = f"amqpspec {tool_version()}"
     if options.html is not None:
-        write(options.html, upgrade_html(found, f"amqpspec {tool_version()}"))
+        write(options.html, upgrade_html(found, entries, tool))
     if options.markdown is not None:
-        write(options.markdown, upgrade_markdown(found))
-    add_to_job_summary(upgrade_markdown(found))
+        write(options.markdown, upgrade_markdown(found, entries))
+    if options.json is not None:
+        write(options.json, upgrade_json(found, entries, tool, code))
+    add_to_job_summary(upgrade_markdown(found, entries))
     if options.quiet:
-        console.print(Text(visible(headline(found))))
+        console.print(Text(visible(headline(found, entries))))
         return
-    for line, style in terminal_lines(found):
+    for line, style in terminal_lines(found, entries):
         console.print(Text(visible(line), style=style))

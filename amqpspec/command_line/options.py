@@ -201,6 +201,10 @@ def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("traces", type=_path, nargs="+", metavar="TRACE", help="trace files or directories of runs")
     parser.add_argument("--spark", metavar="MASTER", help="in bulk on Spark, such as 'local[*]'")
     parser.add_argument("--open", action="store_true", help=_OPEN_HELP)
+    parser.add_argument(
+        "--dialect", type=_dialect, metavar="NAME",
+        help="judge by that one, and say which of its changes what was recorded meets, as `diff` of a recording",
+    )  # fmt: skip
     parser.add_argument("--out", type=_path, metavar="FILE", help="write the table as Parquet")
     parser.add_argument("--quiet", action="store_true", help="print failures only")
 
@@ -225,8 +229,13 @@ def run_options(words: Sequence[object]) -> argparse.Namespace:
 
 def _diff(parser: argparse.ArgumentParser) -> None:
     what = "targets as of `run`, or directories of two runs that are there"
-    parser.add_argument("one", metavar="FROM", help=f"the broker that the application knows; {what}")
-    parser.add_argument("other", metavar="TO", help="the one that it is to meet")
+    parser.add_argument(
+        "one", metavar="FROM",
+        help=f"the broker that the application knows; {what}; or a recording of the application: a trace, a network"
+        " capture, a store",
+    )  # fmt: skip
+    parser.add_argument("other", metavar="TO", help="the one that it is to meet; for a recording also a dialect")
+    parser.add_argument("--spark", metavar="MASTER", help="a recording: read its files on Spark, such as 'local[*]'")
     parser.add_argument("--only", action="append", default=[], metavar="ID-PREFIX", help="as of `run`")
     parser.add_argument("--seed", type=_seed, metavar=f"N|{RANDOM}", help="of the search (default: random)")
     # None: not given, as runs that are there do not take it
@@ -235,8 +244,16 @@ def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=_positive_count, metavar="N", help="as of `run`")
     parser.add_argument("--deadline", type=_positive, metavar="SECONDS", help="as of `run`")
     parser.add_argument("--out", type=_path, metavar="DIR", help="of the two runs (default amqpspec-diff)")
+    parser.add_argument(
+        "--gate", type=Gate, choices=tuple(Gate), default=Gate.PROMISE,
+        help="known: only what neither a change of the versions nor a known defect explains is exit code 1",
+    )  # fmt: skip
+    parser.add_argument(
+        "--deviations", type=_deviations, metavar="FILE|builtin:NAME", help="differences that are accepted"
+    )
     parser.add_argument("--html", type=_path, metavar="FILE")
     parser.add_argument("--markdown", type=_path, metavar="FILE")
+    parser.add_argument("--json", type=_path, metavar="FILE")
     parser.add_argument("--quiet", action="store_true", help="print the result only")
 
 

@@ -10,8 +10,9 @@
     shown-by = "scenario QUEUE-026"     # that sequence was run, and the failure is gone: the entry fails the run
     by-chance = true                    # the broker does it at one time and not at another
 
-In place of `identity` a known defect's name may stand: `defect = "quorum-consumer-count"`. In an identity `*` stands
-for any text, for one cause that shows in many ways: `ACK-015|*` accepts whatever breaks that requirement,
+In place of `identity` a known defect's name may stand: `defect = "quorum-consumer-count"`, or that of a change between
+two versions, which is for `amqpspec diff`, and says nothing in a run: `change = "channel-prefetch"`. In an identity
+`*` stands for any text, for one cause that shows in many ways: `ACK-015|*` accepts whatever breaks that requirement,
 `*|missing frame|basic.deliver` a delivery that does not come, whichever requirement is blamed for it. An entry that
 accepts everything is refused. One that names nothing real, has expired, or was put to the test in vain is a problem,
 and makes the run fail: a list of what is accepted must not grow old unseen.
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -30,14 +31,23 @@ from typing import Any
 from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult, TargetDescription
 from amqpspec.conformance.verdicts.known_behaviour import Standing
 from amqpspec.model.defects.known_defects import KNOWN_DEFECTS
+from amqpspec.model.promises.differences_of_choices import ARGUMENTS, CHOICES
+from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.recommended import recommendation
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.versions import VersionRange, version_of, versions
 
-_TEXTS = ("identity", "defect", "reason", "link", "issue", "product", "versions", "shown-by")
+_TEXTS = ("identity", "defect", "change", "reason", "link", "issue", "product", "versions", "shown-by")
 _KEYS = {*_TEXTS, "expires", "by-chance"}
 #: Stands for any text in an identity.
 _ANY = "*"
+_TYPES = tuple(str(each.value) for each in QueueType)
+#: Begins the identity of a change between two versions.
+OF_CHANGE = "change|"
+#: The names of changes by the choices of a dialect, those of arguments of queue.declare behind "queue_arguments.".
+CHANGES = {name: name.replace("_", "-") for name in CHOICES} | {
+    f"queue_arguments.{name}": f"{name}-arguments" if name in _TYPES else name.replace("_", "-") for name in ARGUMENTS
+}
 
 
 class DeviationFileError(Exception):
@@ -62,6 +72,9 @@ class Deviation:
         if self.product and self.product.casefold() != target.product.casefold():
             return False
         return self.versions is None or version_of(target.version) in self.versions
+
+    def is_expired(self, today: date) -> bool:
+        return self.expires is not None and self.expires <= today
 
     def lists(self, identity: str) -> bool:
         """Is a failure of that identity meant?"""
@@ -114,8 +127,10 @@ def _read(entry: Any) -> Deviation:
     for key in _TEXTS:
         if key in entry and (not isinstance(entry[key], str) or not entry[key].strip()):
             raise ValueError(f"needs an identity and a reason: {key} is not a text, or is empty")
-    if ("identity" in entry) == ("defect" in entry) or "reason" not in entry:
-        raise ValueError("needs an identity and a reason, or a defect in place of the identity")
+    if sum(key in entry for key in ("identity", "defect", "change")) != 1 or "reason" not in entry:
+        raise ValueError("needs an identity and a reason, or a defect or change in place of the identity")
+    if "change" in entry and entry["change"] not in CHANGES.values():
+        raise ValueError(f"has the change {entry['change']!r}, which is none of {', '.join(sorted(CHANGES.values()))}")
     if not entry.get("identity", "x").strip("*| "):
         raise ValueError("accepts everything")
     if type(entry.get("expires", date.min)) is not date:
@@ -123,10 +138,16 @@ def _read(entry: Any) -> Deviation:
     if not isinstance(entry.get("by-chance", False), bool):
         raise ValueError("by-chance is not true or false")
     return Deviation(
-        str(entry["identity"]) if "identity" in entry else _identity_of(entry["defect"]), entry["reason"],
+        _identity_in(entry), entry["reason"],
         entry.get("link") or entry.get("issue") or "", entry.get("product", ""), _range(entry.get("versions")),
         entry.get("expires"), entry.get("shown-by", ""), entry.get("by-chance", False),
     )  # fmt: skip
+
+
+def _identity_in(entry: dict[str, Any]) -> str:
+    if "identity" in entry:
+        return str(entry["identity"])
+    return OF_CHANGE + entry["change"] if "change" in entry else _identity_of(entry["defect"])
 
 
 def _identity_of(defect: str) -> str:
@@ -185,14 +206,9 @@ def _marked(found: FoundFailure, excuse_of: Callable[[str], str | None]) -> Foun
 
 def problem_of(deviation: Deviation, result: RunResult, today: date) -> str | None:
     """Why the entry must not stay as it is; None: it may."""
-    if deviation.identity.startswith("|"):
-        return f"there is no known defect {deviation.identity[1:]!r}"
-    requirement = deviation.identity.partition("|")[0]
-    if not any(_matches(requirement, each) for each in requirements()):
-        return f"there is no requirement {requirement!r}"
-    if deviation.expires is not None and deviation.expires <= today:
-        return f"it expired on {deviation.expires}"
-    if not deviation.is_about(result.target) or deviation.by_chance:
+    if stale := out_of_date(deviation, today):
+        return stale
+    if not deviation.is_about(result.target) or deviation.by_chance or deviation.identity.startswith(OF_CHANGE):
         return None
     if any(deviation.lists(found.failure.identity) for found in result.failures):
         return None
@@ -200,6 +216,24 @@ def problem_of(deviation: Deviation, result: RunResult, today: date) -> str | No
         gone = {each.name for each in result.defects if each.standing is Standing.NOT_SEEN}
         return "what would have shown it did not" if deviation.defect in gone else None
     return f"{deviation.shown_by} did not show it" if deviation.shown_by in result.decided else None
+
+
+def out_of_date(deviation: Deviation, today: date) -> str | None:
+    """Why the entry must not stay as it is, whatever was tested; None: it may."""
+    if deviation.identity.startswith(OF_CHANGE):
+        return f"it expired on {deviation.expires}" if deviation.is_expired(today) else None
+    if deviation.identity.startswith("|"):
+        return f"there is no known defect {deviation.identity[1:]!r}"
+    requirement = deviation.identity.partition("|")[0]
+    if not any(_matches(requirement, each) for each in requirements()):
+        return f"there is no requirement {requirement!r}"
+    return f"it expired on {deviation.expires}" if deviation.is_expired(today) else None
+
+
+def problems_of(listed: Iterable[Deviation], today: date | None = None) -> list[str]:
+    """What must not stay in the file as it is, whatever was tested, in lines."""
+    stale = ((each, out_of_date(each, today or date.today())) for each in listed)
+    return [f"deviation {each.identity.lstrip('|')}: {problem}" for each, problem in stale if problem]
 
 
 def with_problems(result: RunResult, listed: Collection[Deviation], today: date) -> RunResult:

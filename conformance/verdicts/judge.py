@@ -273,6 +273,18 @@ def opened(rows: Iterable[TraceRow]) -> Iterator[TraceRow]:
         yield TraceRow(**{**row, "mode": OPEN}) if row["kind"] == "start" else row
 
 
+def of_dialect(rows: Iterable[TraceRow], dialect: str) -> Iterator[TraceRow]:
+    """The same rows, to be judged by the dialect of that name."""
+    for row in rows:
+        yield TraceRow(**{**row, "dialect": dialect}) if row["kind"] == "start" else row
+
+
+def judge_as(dialect: str, is_open: bool, rows: Iterable[TraceRow]) -> SequenceJudgement:
+    """`judge` by the dialect of that name, and with `is_open` in the open world, whatever the start row says."""
+    rows = of_dialect(rows, dialect)
+    return judge(opened(rows) if is_open else rows)
+
+
 def judge_open(rows: Iterable[TraceRow]) -> SequenceJudgement:
     """`judge` in the open world, whatever the start row says."""
     return judge(opened(rows))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
 from amqpspec.command_line import main
-from amqpspec.conformance.upgrade import upgrade
+from amqpspec.conformance.upgrade.comparison import upgrade
+from tests.conformance.recording.captures import write_pcap
+from tests.conformance.recording.test_capture import whole
 
 SMALL = ("--only", "ACK-003", "--sequences", 1, "--seed", 3, "--jobs", 1)
 
@@ -37,8 +40,16 @@ def test_two_targets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     "arguments, code, said",
     [
         (("no-such-target", "embedded"), 2, "no-such-target"),
-        ((".", "embedded"), 2, "not one of each"),
-        (("embedded", "nowhere"), 2, "nowhere: is no target, and there is no such file"),
+        (("embedded", "."), 2, "two targets, two directories of runs, or a recording and then a target"),
+        (("embedded", "rabbitmq-4.3"), 2, "embedded is a target, and rabbitmq-4.3 is none"),
+        ((".", "rabbitmq-4.3"), 5, "holds no trace.jsonl"),
+        (("nowhere", "rabbitmq-4.3"), 2, "nowhere: is no target or dialect"),
+        ((".", "rabbitmq-4.3", "--gate", "known"), 2, "--gate known is for two brokers"),
+        ((".", "rabbitmq-4.3", "--sequences", "3"), 2, "--sequences is for two targets, and . is a recording"),
+        (("embedded", "embedded", "--spark", "local"), 2, "--spark is for a recording"),
+        (("embedded", "embedded", "--json", "."), 2, ".: cannot be written: Is a directory"),
+        (("embedded", "embedded", "--deviations", "nowhere.toml"), 2, "nowhere.toml: No such file"),
+        (("embedded", "nowhere"), 2, "nowhere: is no target or dialect, and there is no such file"),
         ((".", ".", "--only", "NONSENSE"), 2, "--only is for two targets"),
         ((".", ".", "--sequences", "0"), 2, "--sequences is for two targets"),
         ((".", ".", "--out", "o"), 2, "--out is for two targets"),
@@ -109,3 +120,93 @@ def test_the_summary_of_the_job_gets_the_differences_and_not_the_two_runs(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(job))
     assert diff("embedded", "embedded", *SMALL, "--out", tmp_path / "o", "--markdown", own) == 0
     assert job.read_text() == "# from a step before\n" + own.read_text()
+
+
+def test_a_deviation_file_accepts_what_it_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "accepted.toml"
+    words = ("embedded", "embedded:multiple-zero-ignored", *SMALL, "--out", tmp_path / "o", "--quiet")
+    file.write_text('[[deviation]]\nidentity = "ACK-003|*"\nreason = "known to us"\n')
+    assert diff(*words, "--deviations", file, "--json", tmp_path / "a.json") == 0
+    (entry,) = json.loads((tmp_path / "a.json").read_text())["differences"]
+    assert (entry["known"], entry["severity"]) == ("known to us", "stuck")
+    assert "all accepted" in " ".join(capsys.readouterr().out.split())
+    file.write_text(file.read_text() + "expires = 2020-01-01\n")
+    assert diff(tmp_path / "o" / "one", tmp_path / "o" / "other", "--deviations", file, "--quiet") == 1
+    assert "it expired on 2020-01-01" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What was done on 4.0, by two connections."""
+    place = tmp_path_factory.mktemp("recording")
+    (place / "c.amqp").write_text("a.1 queue.declare q\nb.1 basic.qos 3 global\n")
+    commands = ["replay", str(place / "c.amqp"), "embedded", "--dialect", "rabbitmq-4.0"]
+    assert main([*commands, "--out", str(place / "recorded")]) == 0
+    return place / "recorded"
+
+
+def test_what_a_recording_meets(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [tmp_path / f"a.{ending}" for ending in ("html", "md", "json")]
+    named = [word for file in files for word in (f"--{file.suffix[1:].replace('md', 'markdown')}", file)]
+    assert diff(recording, "rabbitmq-4.3", *named) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "No longer works" in out and "(channel-prefetch; documented change)" in out
+    assert "basic.qos prefetch-count=3 global=true" in out
+    for file in files:
+        text = file.read_text()
+        assert "channel-prefetch" in text and "transient-queues" in text
+        assert "https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/4.3.0.md" in text
+    found = json.loads(files[2].read_text())
+    assert found["exit_code"] == 1 and {each["effect"] for each in found["met"]} == {"no longer works"}
+    assert diff(recording, "rabbitmq-4.0") == 0
+    assert diff(recording, "rabbitmq-4.3;global-qos=permitted;transient-nonexcl-queues=permitted", "--quiet") == 0
+    # a broker says by itself what it is
+    assert diff(recording, "embedded", "--quiet") == 1
+
+
+def test_of_a_recording_too_a_deviation_file_accepts_changes(
+    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "accepted.toml"
+    entries = (f"""[[deviation]]\nchange = "{name}"\nreason = "r"\n""" for name in ("channel-prefetch", "transient-queues"))
+    file.write_text("".join(entries))
+    assert diff(recording, "rabbitmq-4.3", "--deviations", file, "--quiet") == 0
+    assert "2 by which something no longer works; all accepted" in " ".join(capsys.readouterr().out.split())
+    file.write_text('[[deviation]]\nchange = "nonsense"\nreason = "r"\n')
+    assert diff(recording, "rabbitmq-4.3", "--deviations", file) == 2
+    assert "has the change 'nonsense', which is none of" in capsys.readouterr().err
+
+
+def test_check_by_another_dialect_says_what_is_met(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(recording)]) == 0
+    assert main(["check", str(recording), "--dialect", "rabbitmq-4.3", "--quiet"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "This application meets 2 changes: 2 by which something no longer works" in out
+    assert main(["check", str(recording), "--dialect", "rabbitmq-4.0"]) == 0
+
+
+def test_a_capture_and_a_store_are_recordings(
+    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyarrow")
+    store = tmp_path / "store"
+    assert main(["pipeline", "import", str(store), str(recording), "--run", "one"]) == 0
+    assert diff(store, "rabbitmq-4.3", "--quiet") == 1
+    write_pcap(tmp_path / "a.pcap", whole())
+    assert diff(tmp_path / "a.pcap", "rabbitmq-3", "--quiet") in (0, 1)
+    assert "This application meets" in capsys.readouterr().out
+
+
+@pytest.mark.together("spark")
+def test_a_store_on_spark(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyspark")
+    store = tmp_path / "store"
+    for run in ("one", "two"):
+        trace = tmp_path / run / "trace.jsonl"
+        trace.parent.mkdir()
+        trace.write_text((recording / "trace.jsonl").read_text().replace("commands", run))
+        assert main(["pipeline", "import", str(store), str(trace.parent), "--run", run]) == 0
+    assert diff(store, "rabbitmq-4.3") == 1
+    alone = capsys.readouterr().out
+    assert diff(store, "rabbitmq-4.3", "--spark", "local[1]") == 1
+    assert capsys.readouterr().out.splitlines()[-8:] == alone.splitlines()[-8:]

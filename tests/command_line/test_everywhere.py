@@ -36,6 +36,7 @@ LINES = {
     "check": ("check plain", 1),
     "coverage": ("coverage plain", 0),
     "diff": ("diff plain plain", 0),
+    "diff --deviations": ("diff plain rabbitmq-3 --deviations builtin:rabbitmq-4.3", 0),
     "report": ("report plain --out ö.html", 0),
     "profile": ("profile embedded --toml ö.toml", 0),
     "requirements": ("requirements --only ACK", 0),

@@ -18,6 +18,7 @@ import pytest
 
 from amqpspec.command_line import main
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
+from amqpspec.targets.brokers.resolve import is_target
 from tests.command_line.test_command_line import Process
 from tests.conformance.recording.captures import write_pcap, write_pcapng
 from tests.conformance.recording.test_capture import whole
@@ -73,10 +74,17 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
             shutil.copy("amqpspec-out/trace.jsonl", f"{folder}/trace.jsonl")
         write_pcap(Path("capture.pcap"), whole())
         write_pcapng(Path("capture.pcapng"), whole())
+        Path("accepted.toml").write_text(_deviation_file(), encoding="utf-8")
         Path("broker.toml").write_text(_served_file(), encoding="utf-8")
         for source in ("capture.pcap", "amqpspec-out"):
             assert main(["pipeline", "import", "store", source, "--run", "one"]) == 0
         yield directory, f"amqp://guest:guest@127.0.0.1:{broker.address.port}/"
+
+
+def _deviation_file() -> str:
+    """The file that docs/upgrade.md shows."""
+    (shown,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "upgrade.md").read_text(encoding="utf-8"), re.DOTALL)
+    return str(shown)
 
 
 def _served_file() -> str:
@@ -97,7 +105,8 @@ def test_it_does_what_is_said(
     words = shlex.split(text)
     if "check" not in words and "live" not in words:
         text = re.sub(r" --spark \S+", "", text)
-    arguments = [*shlex.split(text), *(SMALL.get(words[0], ()) if "runs/" not in text else ())]
+    takes_few = words[0] != "diff" or is_target(words[1])
+    arguments = [*shlex.split(text), *(SMALL.get(words[0], ()) if takes_few and "runs/" not in text else ())]
     if words[:2] == ["pipeline", "live"]:
         arguments.append("--until-done")
     if words[0] in ENDLESS:

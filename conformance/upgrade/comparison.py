@@ -1,7 +1,8 @@
 """What changes for an application that knows one broker and meets another: their traces of the same commands.
 
 Both traces are judged by the dialect of the first one, so that what the second one does otherwise is a failure there,
-documented or not. The second trace is judged by its own dialect as well: that says what such a difference is.
+documented or not. The second trace is judged by its own dialect as well: that says what such a difference is. Which
+change between the two dialects explains it is found by judging once more (`causes`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from enum import StrEnum
 from pathlib import Path
 
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace
+from amqpspec.conformance.upgrade.causes import Causes
+from amqpspec.conformance.upgrade.changes import Change
 from amqpspec.conformance.verdicts.judge import judge_all
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, SuiteError, TargetDescription
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.dialect_names import base_of
+from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import RABBITMQ, dialect_name_of, version_of
 
@@ -37,6 +41,10 @@ class Difference:
     kind: Kind
     #: the shortest commands that are known to show it
     commands: tuple[str, ...]
+    #: the change between the two dialects that explains it; None: none does
+    change: Change | None = None
+    #: the known defect of the second target that explains it; "": none
+    defect: str = ""
     #: the sequences that show it
     sequences: list[str] = field(default_factory=list)
 
@@ -60,6 +68,10 @@ class Upgrade:
     errors: tuple[SuiteError, ...] = ()
 
 
+#: By identity, kind, change and known defect.
+_Noted = dict[tuple[str, Kind, Change | None, str], Difference]
+
+
 @dataclass(frozen=True, slots=True)
 class _Recorded:
     """What a trace says before it is judged: its target, and the commands of each sequence."""
@@ -75,7 +87,7 @@ def upgrade(one: Path, other: Path) -> Upgrade:
     dialect = first.target.dialect
     before = _judged(one, names, dialect)
     after = _judged(other, names, dialect)
-    target = replace(second.target, dialect=_own_dialect(second.target))
+    target = replace(second.target, dialect=own_dialect(second.target))
     own = after if target.dialect == dialect else _judged(other, names, target.dialect)
     errors = {
         name: SuiteError(name, error, first.commands[name])
@@ -88,18 +100,26 @@ def upgrade(one: Path, other: Path) -> Upgrade:
     before, after = ({name: each for name, each in judged.items() if name in names} for judged in (before, after))
     was = {failure.identity for each in before.values() for failure in each.failures}
     now = {failure.identity for each in after.values() for failure in each.failures}
-    noticed: dict[tuple[str, Kind], Difference] = {}
-    gone: dict[tuple[str, Kind], Difference] = {}
-    for name, judgement in after.items():
-        for failure in judgement.failures:
-            if failure.identity not in was:
-                _note(noticed, name, failure, _kind(failure, own[name]), first.commands[name])
+    new = {name: [each for each in found.failures if each.identity not in was] for name, found in after.items()}
+    causes = Causes(dialect_named(dialect), dialect_named(target.dialect))
+    rows = _rows_of(other, {name for name, failures in new.items() if failures}, dialect)
+    noticed: _Noted = {}
+    gone: _Noted = {}
+    for name, failures in new.items():
+        for failure in failures:
+            kind, defect = _kind(failure, own[name])
+            change = causes.of(rows[name], failure) if kind is Kind.AS_DOCUMENTED else None
+            if kind is Kind.AS_DOCUMENTED and change is None:
+                kind, defect = _elsewhere(own[name])
+            _note(noticed, name, Difference(failure, kind, first.commands[name], change, defect))
     for name, judgement in before.items():
         # the second target says nothing of what comes after the end of its judging
         if after[name].ended_by is None and after[name].verdict is not Verdict.INCONCLUSIVE:
             for failure in judgement.failures:
                 if failure.identity not in now:
-                    _note(gone, name, failure, Kind.AS_DOCUMENTED, first.commands[name])
+                    _note(
+                        gone, name, Difference(failure, Kind.AS_DOCUMENTED, first.commands[name], defect=failure.defect)
+                    )
     return Upgrade(
         first.target,
         target,
@@ -133,7 +153,7 @@ def _recorded(path: Path) -> _Recorded:
     return _Recorded(target, {name: tuple(listed) for name, listed in commands.items()})
 
 
-def _own_dialect(target: TargetDescription) -> str:
+def own_dialect(target: TargetDescription) -> str:
     """That of its version, if it says one: what it was judged by when it was recorded may be another's."""
     version = version_of(target.version) if target.product == RABBITMQ else None
     if version is None or base_of(target.dialect) == dialect_name_of(version):
@@ -165,25 +185,42 @@ def _rows(path: Path, names: set[str], dialect: str) -> Iterator[TraceRow]:
             yield row
 
 
-def _kind(failure: Failure, own: SequenceJudgement) -> Kind:
-    """What the second target's own dialect says of the requirement in that sequence, or of the same frame."""
+def _rows_of(path: Path, names: set[str], dialect: str) -> dict[str, list[TraceRow]]:
+    found: dict[str, list[TraceRow]] = {name: [] for name in names}
+    for row in _rows(path, names, dialect):
+        found[row["sequence"]].append(row)
+    return found
+
+
+def _kind(failure: Failure, own: SequenceJudgement) -> tuple[Kind, str]:
+    """What the second target's own dialect says of the requirement in that sequence, or of the same frame; and the
+    known defect that it names, "" if none.
+    """
     blamed = [
         each
         for each in own.failures
         if each.requirement == failure.requirement or (each.observed == failure.observed != "nothing")
     ]
     if not blamed:
-        return Kind.AS_DOCUMENTED
-    known = all(is_as_known(each, own.dialect, own.version) for each in blamed)
-    return Kind.KNOWN if known else Kind.BROKEN
+        return Kind.AS_DOCUMENTED, ""
+    if all(is_as_known(each, own.dialect, own.version) for each in blamed):
+        return Kind.KNOWN, blamed[0].defect
+    return Kind.BROKEN, ""
 
 
-def _note(
-    noted: dict[tuple[str, Kind], Difference], name: str, failure: Failure, kind: Kind, commands: tuple[str, ...]
-) -> None:
+def _elsewhere(own: SequenceJudgement) -> tuple[Kind, str]:
+    """What no change explains may come from what the second target's own dialect blames at another place."""
+    if own.failures and all(is_as_known(each, own.dialect, own.version) for each in own.failures):
+        return Kind.KNOWN, own.failures[-1].defect
+    return (Kind.BROKEN if own.failures else Kind.AS_DOCUMENTED), ""
+
+
+def _note(noted: _Noted, name: str, difference: Difference) -> None:
     """The same failure may be documented in one sequence and break a promise in another: its commands show which."""
+    failure, commands = difference.failure, difference.commands
     until = commands.index(failure.command) + 1 if failure.command in commands else len(commands)
-    difference = noted.setdefault((failure.identity, kind), Difference(failure, kind, commands[:until]))
-    difference.sequences.append(name)
-    if until < len(difference.commands):
-        difference.failure, difference.commands = failure, commands[:until]
+    difference.commands = commands[:until]
+    known = noted.setdefault((failure.identity, difference.kind, difference.change, difference.defect), difference)
+    known.sequences.append(name)
+    if until < len(known.commands):
+        known.failure, known.commands = failure, commands[:until]

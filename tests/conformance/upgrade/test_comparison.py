@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,13 +10,22 @@ from pathlib import Path
 import pytest
 
 from amqpspec.command_line import main
-from amqpspec.conformance import upgrade as upgrade_module
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter
-from amqpspec.conformance.upgrade import Difference, Kind, upgrade
+from amqpspec.conformance.upgrade import comparison as upgrade_module
+from amqpspec.conformance.upgrade.comparison import Difference, Kind, upgrade
+from amqpspec.conformance.upgrade.entries import accepted, entries_of
+from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.severity import ORDER, Severity
 from amqpspec.model.promises.verdict import Failure, Shape
-from amqpspec.reports.upgrade_report import headline, ordered, severity, terminal_lines, upgrade_html, upgrade_markdown
+from amqpspec.reports.upgrade_report import (
+    anchor,
+    headline,
+    terminal_lines,
+    upgrade_html,
+    upgrade_json,
+    upgrade_markdown,
+)
 
 SMALL = ("--only", "QUORUM-001", "--only", "ACK-003", "--sequences", "0", "--seed", "1", "--quiet", "--jobs", "1")
 
@@ -45,7 +55,7 @@ def test_a_broker_does_not_differ_from_itself(runs: dict[str, Path]) -> None:
     found = upgrade(runs["4.3"], runs["4.3"])
     assert (found.noticed, found.gone, found.left_out, found.cut_short) == ((), (), 0, 0)
     assert found.compared > 3
-    assert headline(found).startswith("No difference from")
+    assert headline(found, ()).startswith("No difference from")
 
 
 def test_what_a_version_changes_is_noticed_and_is_no_defect(runs: dict[str, Path]) -> None:
@@ -57,7 +67,7 @@ def test_what_a_version_changes_is_noticed_and_is_no_defect(runs: dict[str, Path
     assert all(each.kind is Kind.AS_DOCUMENTED for each in found.noticed)
 
 
-def test_the_own_dialect_of_a_broker_is_that_of_its_version(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_theown_dialect_of_a_broker_is_that_of_its_version(runs: dict[str, Path], tmp_path: Path) -> None:
     """Live, the second target is judged by the first one's dialect, which its trace then names."""
     text = (runs["4.3"] / "trace.jsonl").read_text()
     (tmp_path / "trace.jsonl").write_text(text.replace('"dialect":"rabbitmq-4.3"', '"dialect":"rabbitmq-4.0"'))
@@ -75,8 +85,8 @@ def test_the_own_dialect_of_a_broker_is_that_of_its_version(runs: dict[str, Path
         ("rabbitmq-4.0", "4.3.6", "rabbitmq-4.3"),
     ],
 )
-def test_the_own_dialect_keeps_what_was_set(judged_by: str, version: str, own: str) -> None:
-    assert upgrade_module._own_dialect(TargetDescription("one", "RabbitMQ", version, judged_by)) == own
+def test_theown_dialect_keeps_what_was_set(judged_by: str, version: str, own: str) -> None:
+    assert upgrade_module.own_dialect(TargetDescription("one", "RabbitMQ", version, judged_by)) == own
 
 
 def test_commands_are_of_a_sequence_in_which_the_difference_is_of_that_kind(
@@ -84,7 +94,7 @@ def test_commands_are_of_a_sequence_in_which_the_difference_is_of_that_kind(
 ) -> None:
     """Such as the shortest of those that show it, where a longer one breaks a promise."""
     kinds = iter([Kind.AS_DOCUMENTED, *[Kind.BROKEN] * 1000])
-    monkeypatch.setattr(upgrade_module, "_kind", lambda *_: next(kinds))
+    monkeypatch.setattr(upgrade_module, "_kind", lambda *_: (next(kinds), ""))
     found = upgrade(runs["4.0"], runs["4.3"])
     same = [each for each in found.noticed if each.failure.identity == found.noticed[0].failure.identity]
     assert [each.kind for each in same] == [Kind.AS_DOCUMENTED, Kind.BROKEN]
@@ -93,24 +103,55 @@ def test_commands_are_of_a_sequence_in_which_the_difference_is_of_that_kind(
 
 def test_what_a_broker_breaks_is_told_apart_and_comes_first(runs: dict[str, Path]) -> None:
     found = upgrade(runs["4.0"], runs["faulty"])
-    first = ordered(found.noticed)[0]
-    assert (first.failure.requirement, first.kind, severity(first)) == ("ACK-003", Kind.BROKEN, Severity.STUCK)
+    first = entries_of(found.noticed)[0]
+    shown = first.shortest
+    assert (shown.failure.requirement, shown.kind, first.severity) == ("ACK-003", Kind.BROKEN, Severity.STUCK)
     assert found.cut_short >= 1
     # the other way round it is what is not seen any more; nothing is new
     back = upgrade(runs["faulty"], runs["4.0"])
     assert not back.noticed and {each.failure.requirement for each in back.gone} >= {"ACK-003"}
-    gravest_first = [ORDER.index(severity(each)) for each in ordered(found.noticed)]
+    gravest_first = [ORDER.index(each.severity) for each in entries_of(found.noticed)]
     assert gravest_first == sorted(gravest_first)
 
 
-def test_reports_have_each_difference(runs: dict[str, Path]) -> None:
+def test_a_change_is_one_entry_however_many_requirements_notice_it(runs: dict[str, Path]) -> None:
     found = upgrade(runs["4.0"], runs["4.3"])
-    for text in (upgrade_markdown(found), upgrade_html(found, "amqpspec 0")):
-        for each in ordered(found.noticed):
-            assert each.failure.requirement in text and each.kind in text
+    entries = entries_of(found.noticed)
+    assert len(entries) < len(found.noticed)
+    names = [each.name for each in entries]
+    assert "quorum-acquired-count" in names and len(set(names)) == len(names)
+    entry = entries[names.index("quorum-acquired-count")]
+    assert entry.change is not None and "https://www.rabbitmq.com/docs/quorum-queues" in entry.links[0]
+    assert len(entry.differences) > 1
+    assert len(entry.shortest.commands) == min(len(each.commands) for each in entry.differences)
+
+
+def test_what_both_know_and_what_nobody_knows_of_a_pair_decide_whether_it_is_green(runs: dict[str, Path]) -> None:
+    documented = entries_of(upgrade(runs["4.0"], runs["4.3"]).noticed)
+    assert all(each.known for each in accepted(documented, Gate.KNOWN))
+    assert not any(each.known for each in accepted(documented, Gate.PROMISE))
+    by_file = accepted(documented, Gate.PROMISE, {"change|quorum-acquired-count": "no header is read"}.get)
+    assert [each.name for each in by_file if each.known] == ["quorum-acquired-count"]
+    assert by_file[-1].known == "no header is read", "what is accepted comes last"
+    broken = entries_of(upgrade(runs["4.0"], runs["faulty"]).noticed)
+    assert not any(each.known for each in accepted(broken, Gate.KNOWN))
+
+
+def test_reports_have_each_entry(runs: dict[str, Path]) -> None:
+    found = upgrade(runs["4.0"], runs["4.3"])
+    entries = entries_of(found.noticed)
+    page = upgrade_html(found, entries, "amqpspec 0")
+    object_ = json.loads(upgrade_json(found, entries, "amqpspec 0", 1))
+    for text in (upgrade_markdown(found, entries), page):
+        for each in entries:
+            assert each.title in text.replace("\\", "")
+            assert f'id="{anchor(each)}"' in text and f"#{anchor(each)}" in text
+            assert all(link.address in text for link in each.links)
         assert "x-acquired-count" in text
-    page = upgrade_html(found, "amqpspec 0")
-    assert "<script" not in page and "http" not in page.replace("http-equiv", "")
+    assert [each["name"] for each in object_["differences"]] == [each.name for each in entries]
+    shown = {each["change"]["change"] for each in object_["differences"] if each["change"]}
+    assert object_["not_shown"] and not shown & {each["change"] for each in object_["not_shown"]}
+    assert "<script" not in page
 
 
 def test_one_frame_is_one_difference() -> None:
@@ -118,8 +159,9 @@ def test_one_frame_is_one_difference() -> None:
     details = ("connection.close class-id", "connection.close reply-code", "connection.close reply-text")
     failures = [Failure("CHAN-007", Shape.WRONG_ARGUMENT, detail, "a.1 x", frame, (), ()) for detail in details]
     silent = [replace(each, shape=Shape.MISSING, detail="basic.deliver", observed="nothing") for each in failures[:1]]
-    differences = [Difference(each, Kind.KNOWN, ("a.1 x",), ["s"]) for each in (*failures, *silent)]
-    assert [each.failure for each in ordered(differences)] == [silent[0], failures[0]]
+    differences = [Difference(each, Kind.KNOWN, ("a.1 x",)) for each in (*failures, *silent)]
+    shown = [each.shortest.failure for each in entries_of(differences)]
+    assert shown == [silent[0], failures[0]]
 
 
 def test_sequences_with_other_commands_are_left_out_and_counted(runs: dict[str, Path], tmp_path: Path) -> None:
@@ -139,8 +181,8 @@ def test_applications_that_were_recorded_are_not_the_same_for_their_names(tmp_pa
             trace.start("connection 1", target="b", product="", version="", dialect="rabbitmq-4.3", mode="burst")
     found = upgrade(tmp_path / "one", tmp_path / "other")
     assert (found.compared, found.left_out) == (0, 1)
-    assert headline(found).startswith("Nothing was compared from")
-    assert list(terminal_lines(found))[-1][0].startswith("? Nothing was compared")
+    assert headline(found, ()).startswith("Nothing was compared from")
+    assert list(terminal_lines(found, ()))[-1][0].startswith("? Nothing was compared")
 
 
 def test_a_trace_without_sequences(tmp_path: Path) -> None:
