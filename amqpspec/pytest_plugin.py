@@ -36,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--amqp-gate", choices=("promise", "known"), default="promise",
         help="known: what is a known defect of the target's version is expected to fail",
     )  # fmt: skip
+    group.addoption("--amqp-scenarios", metavar="DIR", help="command files of your own, beside those of the suite")
     group.addoption("--amqp-dialect", metavar="NAME", help="default: from what the broker says of itself")
 
 

@@ -17,7 +17,7 @@ from importlib import resources
 from typing import Any
 
 from amqpspec.conformance.failures import by_hand, pika_gaps, signs, step_by_step
-from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command import EXPECT, Command
 from amqpspec.conformance.language.command_arguments import LAST_HEADERS
 from amqpspec.conformance.language.faults import is_left_broken
 from amqpspec.conformance.language.names import on_the_broker, plain_failure
@@ -194,6 +194,8 @@ def _one_line(text: str) -> str:
 
 def _call(command: Command, earlier: Sequence[Command], by_steps: bool, patient: bool) -> str:
     name = command.connection
+    if name == EXPECT:
+        return _joined("tell", [_literal(f"  # {command}")])
     if name != OPERATOR and is_left_broken(earlier, node_of(name)) and not _is_connected(name, earlier):
         return _joined("tell", [_literal(f"> {command}   (not sent: nobody is there)")])
     if command.method in ("socket.abort", "socket.silence"):
