@@ -5,7 +5,7 @@ Lines that begin with `@` say what the file is:
     @requirement ACK-002            the requirement that it is written for (scenarios); with @severity, an identifier of
                                     one's own
     @title …                        a sentence
-    @severity stuck                 what it does to an application if that does not hold: the file is of a rule of one's own
+    @severity stuck                 of a rule of one's own: what it does to an application if that is broken
     @queue-types classic quorum     run once for each, `$type` standing for it; none: run once
     @dialects rabbitmq-3 …          only these; none: all
     @own …                          it shows a way of RabbitMQ's own, this one: no other product is asked for it

@@ -78,7 +78,7 @@ def parse_command(line: str) -> Command:
         raise CommandSyntaxError("a command is missing", 1)
     if words[0][1:] == ("", EXPECT):
         if in_flight:
-            raise CommandSyntaxError("a line that expects something sends nothing: & is of commands", len(line.rstrip()))
+            raise CommandSyntaxError("a line that expects something is not sent: it has no &", len(line.rstrip()))
         return Command(EXPECT, 0, *_expectation(words[1:], len(line) + 1))
     if words[0][2] in FAULTS:
         words.insert(0, (1, "", OPERATOR))
