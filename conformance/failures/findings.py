@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from amqpspec.conformance.failures.reproducer import reproducer
+from amqpspec.conformance.failures.reproducer import program
 from amqpspec.conformance.failures.shrink import shrink, waits
 from amqpspec.conformance.failures.shrinking_time import (
     FIRST,
@@ -113,7 +113,7 @@ class Findings:
         written = ""
         try:
             if not is_of_library(failure):  # a program for the broker would not show it
-                written = reproducer(commands, failure)
+                written = program(commands, failure)
         except Exception as error:  # noqa: BLE001 - the failure is known all the same
             self._erred(error, sequence, commands)
         found = FoundFailure(
