@@ -39,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--amqp-management", metavar="URL", help="the HTTP API of the broker's management, as --management of a run"
     )  # fmt: skip
+    group.addoption("--amqp-scenarios", metavar="DIR", help="command files of your own, beside those of the suite")
     group.addoption("--amqp-dialect", metavar="NAME", help="default: from what the broker says of itself")
 
 

@@ -56,6 +56,20 @@ def test_scenarios_are_tests_by_identifier(pytester: pytest.Pytester, faulty: st
     assert "guest:guest" not in "\n".join(result.outlines[5:]) and "Traceback" not in result.stdout.str()
 
 
+def test_scenarios_of_ones_own_are_tests_as_well(pytester: pytest.Pytester, faulty: str) -> None:
+    head = "@requirement ORDERS-00{}\n@title {}\n@severity stuck\na.1 queue.declare q\n"
+    own = pytester.mkdir("own")
+    (own / "ORDERS-001.amqp").write_text(head.format(1, "It is empty") + "expect ready q 0\n")
+    (own / "ORDERS-002.amqp").write_text(head.format(2, "It holds one") + "expect a.1 queue.declare-ok message-count=1")
+    words = ("--amqp-target", faulty, "--amqp-scenarios", "own", "--amqp-only", "ORDERS", "-v", "-rA")
+    result = pytester.runpytest_subprocess(*PLUGIN, *words)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["amqp::ORDERS-001 PASSED*", "amqp::ORDERS-002 FAILED*"])
+    result.stdout.fnmatch_lines(["*ORDERS-002 It holds one", "*expected: a.1 queue.declare-ok message-count=1*"])
+    result = pytester.runpytest_subprocess(*PLUGIN, "--amqp-target", faulty, "--amqp-scenarios", "none")
+    assert result.ret == 4 and "amqpspec: none: no such folder" in result.stderr.str()
+
+
 def test_with_xdist_and_chosen_by_k(pytester: pytest.Pytester, faulty: str) -> None:
     result = pytester.runpytest_subprocess(
         *PLUGIN, "--amqp-target", faulty, "--amqp-only", "ACK-00", "-n", "2", "-k", "ACK-003 or ACK-001-classic"

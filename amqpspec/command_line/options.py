@@ -115,6 +115,13 @@ def _target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="print the verdict only")
 
 
+def _scenarios(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scenarios", type=_path, metavar="DIR",
+        help="command files of your own, beside those that come with the project (docs/own-rules.md)",
+    )  # fmt: skip
+
+
 def _run(parser: argparse.ArgumentParser) -> None:
     # `diff` sends what the target refuses again, and has a summary of its own
     parser.set_defaults(learns=True, adds_to_job_summary=True, progress_on=None)
@@ -129,6 +136,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only", action="append", default=[], metavar="ID-PREFIX", help="such as ACK or QOS-003; repeatable"
     )
+    _scenarios(parser)
     parser.add_argument(
         "--seed", type=_seed, metavar=f"N|{RANDOM}",
         help="equal seeds make equal commands (default: a random one, which is shown; with --gate known always"
@@ -192,8 +200,12 @@ def _run(parser: argparse.ArgumentParser) -> None:
 
 
 def _replay(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=_path, metavar="FILE", help="a command file")
+    parser.add_argument(
+        "file", type=_path, metavar="FILE|ID",
+        help="a command file, or what comes with the project: the scenarios of a requirement such as GET-003",
+    )  # fmt: skip
     _target(parser)
+    _scenarios(parser)
     parser.add_argument("--out", type=_path, metavar="DIR", help="where the trace goes (default: nowhere)")
 
 

@@ -17,10 +17,10 @@ from amqpspec.command_line.options import run_options
 from amqpspec.command_line.suite_errors import kept
 from amqpspec.command_line.targets import target_under_test
 from amqpspec.command_line.usage import UsageError
-from amqpspec.conformance.language.command_file import CommandFile
+from amqpspec.conformance.language.command_file import CommandFile, CommandFileError
 from amqpspec.conformance.language.faults import breaks_broker
 from amqpspec.conformance.scenarios.applicability import obstacle
-from amqpspec.conformance.scenarios.scenario_files import selected, sequence_name, sequence_of
+from amqpspec.conformance.scenarios.scenario_files import own_scenarios, selected, sequence_name, sequence_of
 from amqpspec.conformance.session.command_sequence import Place
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter
 from amqpspec.conformance.verdicts.gate import Gate, excuse_of
@@ -37,7 +37,7 @@ from amqpspec.targets.errors import TargetError
 #: A property of the report of a test that failed because nothing was decided.
 UNDECIDED = "amqpspec undecided"
 #: What cannot be, because of what the user wrote or the target is.
-_ERRORS = (UsageError, TargetError, TraceError, UnknownDialect, UnknownRequirement, ValueError)
+_ERRORS = (UsageError, CommandFileError, TargetError, TraceError, UnknownDialect, UnknownRequirement, ValueError)
 
 
 def check_options(config: pytest.Config) -> None:
@@ -45,7 +45,8 @@ def check_options(config: pytest.Config) -> None:
     target = str(config.getoption("--amqp-target"))
     remember_logins([target, str(config.getoption("--amqp-management"))])
     try:
-        select(config.getoption("--amqp-only"))
+        with own_scenarios(_own(config)):
+            select(config.getoption("--amqp-only"))
         if (dialect := config.getoption("--amqp-dialect")) is not None:
             dialect_named(dialect)
         if "://" in target:
@@ -53,6 +54,11 @@ def check_options(config: pytest.Config) -> None:
                 introduction(address)
     except _ERRORS as error:
         raise pytest.UsageError(_line(error)) from None
+
+
+def _own(config: pytest.Config) -> Path | None:
+    directory = config.getoption("--amqp-scenarios")
+    return None if directory is None else Path(directory)
 
 
 def _line(error: Exception) -> str:
@@ -75,6 +81,7 @@ class Scenarios:
         options: argparse.Namespace = run_options(words)
         self._stack = ExitStack()
         try:
+            self._stack.enter_context(own_scenarios(_own(config)))
             self.target = self._stack.enter_context(target_under_test(options))
             directory = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="amqpspec-")))
             trace = self._stack.enter_context(TraceWriter(directory / "trace.jsonl"))

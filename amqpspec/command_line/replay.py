@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from contextlib import ExitStack, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +19,13 @@ from amqpspec.command_line.suite_errors import kept, tell_errors
 from amqpspec.command_line.targets import StartedTarget
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.failures.ladder import HANDSHAKE
-from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command import EXPECT, Command
 from amqpspec.conformance.language.command_file import CommandFile, read_command_file
 from amqpspec.conformance.language.faults import breaks_broker
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.losses import Losses, given_up
 from amqpspec.conformance.scenarios.applicability import no_faults, not_said
+from amqpspec.conformance.scenarios.scenario_files import all_scenarios, own_scenarios, rule_of
 from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.conformance.session.session import Session
 from amqpspec.conformance.traces.trace import TraceWriter
@@ -32,7 +34,7 @@ from amqpspec.conformance.verdicts.judgement import SequenceJudgement, SuiteErro
 from amqpspec.conformance.verdicts.minor import AS_RABBITMQ, RECOMMENDED, what_it_is, why_minor
 from amqpspec.model.defects.known_defects import is_as_known, strength_of
 from amqpspec.model.promises.dialects import dialect_named
-from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.registry import IDENTIFIER, requirement, requirements, with_own
 from amqpspec.model.promises.verdict import Verdict, worst
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.model.protocol.methods import OPERATOR
@@ -43,14 +45,30 @@ from amqpspec.targets.errors import TargetError, TargetUnreachable
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    if options.out is None:
-        return _execute(options, console)
-    with not_left_empty(options.out):
+    with own_scenarios(options.scenarios), not_left_empty(options.out) if options.out else nullcontext():
         return _execute(options, console)
 
 
 def _execute(options: argparse.Namespace, console: Console) -> int:
-    files = read_command_file(options.file)
+    files = _files(options.file)
+    rules = [rule_of(each) for each in files if each.severity and each.requirement not in requirements()]
+    with with_own(rules[:1]):
+        return _replayed(files, options, console)
+
+
+def _files(named: Path) -> list[CommandFile]:
+    """Those of a file, or of a requirement by its identifier where there is no such file. Raises `CommandFileError`."""
+    id = str(named).upper()
+    if named.exists() or not IDENTIFIER.fullmatch(id):
+        return read_command_file(named)
+    found = [each for each in all_scenarios() if each.requirement == id]
+    if not found:
+        requirement(id)
+        raise UsageError(f"{id} has no scenario: the search and other scenarios exercise it")
+    return found
+
+
+def _replayed(files: Sequence[CommandFile], options: argparse.Namespace, console: Console) -> int:
     if options.out:
         make_directory(options.out)
         require_place_of_trace(options.out / "trace.jsonl")
@@ -126,7 +144,7 @@ def _carried_out(
                 if not session.over:
                     begun.append(command)
                 session.run(command)
-                if command.connection != OPERATOR and shown.sent == sent:
+                if command.connection not in (OPERATOR, EXPECT) and shown.sent == sent:
                     shown.note_unsent(command, is_over=session.over)
             judgement = session.finish()
         judgement = session.finish()  # what was raised when it ended is in it

@@ -30,6 +30,7 @@ from amqpspec.conformance.interruption import Terminated
 from amqpspec.conformance.run import Runner
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.scenarios.applicability import cannot_be_broken
+from amqpspec.conformance.scenarios.scenario_files import own_scenarios
 from amqpspec.conformance.search.machine import BREAKING, THEMES, themes_for
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter, read_trace
@@ -60,7 +61,8 @@ _FEW = 10
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    return run_each(options, console, _alone) if options.more or "," in options.driver else _alone(options, console)
+    with own_scenarios(options.scenarios):
+        return run_each(options, console, _alone) if options.more or "," in options.driver else _alone(options, console)
 
 
 def _alone(options: argparse.Namespace, console: Console) -> int:

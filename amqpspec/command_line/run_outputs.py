@@ -18,6 +18,7 @@ from amqpspec.conformance.traces.trace import TraceError, jsonl_to_parquet
 from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.verdicts.judgement import THROUGH, FoundFailure, RunResult
 from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.verdict import Failure
 from amqpspec.reports.output_file import output_file
 from amqpspec.targets.brokers.management_address import parse_management_address
 
@@ -57,7 +58,15 @@ def write_reports(result: RunResult, options: argparse.Namespace, ended_with: in
     for former in (options.out / "failures").glob("[0-9][0-9]-*-[0-9]*.amqp"):
         former.unlink(missing_ok=True)  # of a run before, whose report is gone as well
     for found, file in _command_files(result, options.out):
-        write(file, f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n")
+        write(file, _head_of(found.failure) + "\n".join(found.commands) + "\n")
+
+
+def _head_of(failure: Failure) -> str:
+    """What stands above the commands: where the rule is the user's own, all that the file is read by."""
+    rule = requirements().get(failure.requirement)
+    if rule is None or not rule.severity:
+        return f"@title {failure.identity}\n"
+    return f"@requirement {rule.id}\n@title {rule.title}\n@severity {rule.severity}\n"
 
 
 def _write_rendered(path: Path, render: Callable[[], str]) -> None:
@@ -102,6 +111,7 @@ def _again(result: RunResult, options: argparse.Namespace) -> str:
     words: list[object] = [_again_at(result, options), *_managed_again(options), "--seed", result.seed]
     for name, values in (("only", options.only), ("theme", options.theme)):
         words += [word for value in values for word in (f"--{name}", value)]
+    words += ["--scenarios", options.scenarios] if getattr(options, "scenarios", None) else []
     for name in ("sequences", "steps", "time_budget", "dialect", "driver", "mode", "gate"):
         value = getattr(options, name, None)
         if value is not None and value != _USUAL.get(name):

@@ -17,7 +17,9 @@ from importlib import resources
 from typing import Any
 
 from amqpspec.conformance.failures import by_hand, pika_gaps, signs, step_by_step
-from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.failures.plain_pika import plain_program
+from amqpspec.conformance.failures.signs_of_failure import conclusion
+from amqpspec.conformance.language.command import EXPECT, Command
 from amqpspec.conformance.language.command_arguments import LAST_HEADERS
 from amqpspec.conformance.language.faults import is_left_broken
 from amqpspec.conformance.language.names import on_the_broker, plain_failure
@@ -65,11 +67,23 @@ finally:
 """
 
 
-def reproducer(commands: Sequence[Command], failure: Failure, shown_by: Sequence[signs.Signs] = ()) -> str:
+def program(commands: Sequence[Command], failure: Failure) -> str:
+    """The text of a Python program that shows the failure, and whose exit code says whether it did: 1 if it did, 0 if
+    the broker does not do it, 2 if that cannot be told. By pika's own calls, where these can do it.
+    """
+    head = _head(plain_failure(failure))
+    plain = plain_program(commands, plain_failure(failure), head, _literal, _PREFIX)
+    return plain or reproducer(commands, failure, ends=conclusion(plain_failure(failure)))
+
+
+def reproducer(
+    commands: Sequence[Command], failure: Failure, shown_by: Sequence[signs.Signs] = (), ends: str = ""
+) -> str:
     """The text of a Python program that carries out the commands and prints what the broker sends.
 
     It takes the broker's URL as its argument, gives all names a random prefix, and deletes what it made. With signs to
-    go by its last line says whether it has seen the failure, as its exit code does: 1 if it has, else 0.
+    go by its last line says whether it has seen the failure, as its exit code does: 1 if it has, else 0. `ends`: where
+    there are none, the definition of the function that says so.
     """
     failure = plain_failure(failure)
     shows = _where_it_shows(commands, failure)
@@ -86,9 +100,9 @@ def reproducer(commands: Sequence[Command], failure: Failure, shown_by: Sequence
     steps = step_by_step.CLIENT_PART if any(stepwise) else ""
     look = "    look()\n" if any(each.method == "queue.declare" for each in commands) else ""
     tail = (_TAIL_WITH_SIGNS if shown_by else _TAIL).format(look=look) + _left_behind(commands)
-    tail += "conclude()\n" if shown_by else ""
-    conclusion = signs.CLIENT_PART if shown_by else ""
-    helpers = _used(f"{imports}{_client()}{additions}{steps}{operator}{conclusion}", sequence + tail)
+    tail += "conclude()\n" if shown_by or ends else ""
+    concluding = signs.CLIENT_PART if shown_by else ends
+    helpers = _used(f"{imports}{_client()}{additions}{steps}{operator}{concluding}", sequence + tail)
     if any(each.method == "clock.wait" for each in commands):
         helpers = helpers.replace(*_LESS_QUIET)
     return f"{_head(failure)}\n\n{_signs(shown_by)}{sequence}\n\n\n{_DIVIDER}\n\n{helpers}{tail}"
@@ -194,6 +208,8 @@ def _one_line(text: str) -> str:
 
 def _call(command: Command, earlier: Sequence[Command], by_steps: bool, patient: bool) -> str:
     name = command.connection
+    if name == EXPECT:
+        return _joined("tell", [_literal(f"  # {command}")])
     if name != OPERATOR and is_left_broken(earlier, node_of(name)) and not _is_connected(name, earlier):
         return _joined("tell", [_literal(f"> {command}   (not sent: nobody is there)")])
     if command.method in ("socket.abort", "socket.silence"):

@@ -23,6 +23,14 @@ consumer-cancel-notify=false frame-max=4095 user=nobody`; `a! connection.open` i
 `arguments={"key": "value"}`. Values that JSON has not are written as in traces (`conformance.traces.trace_values`):
 `{"$datetime": "2024-02-29T12:00:00+00:00"}`. `$reply-to`, wherever it stands, is the latest address of direct replies
 that a message has carried, and `headers=$last` those that the latest message came with: it is sent again.
+
+A line that begins with `expect` sends nothing. It says what the broker is to have done after the last command:
+
+    expect a.1 channel.close reply-code=403     this frame came on that channel; what is not said of it is left open
+    expect nothing                              no frame came, but for answers to the suite's own questions
+    expect ready q 3                            so many messages are ready in the queue
+
+`*` in a text stands for any text. Lines that expect frames of one channel expect them in that order.
 """
 
 from __future__ import annotations
@@ -36,6 +44,7 @@ from amqpspec.conformance.language.command_arguments import (
     ARGUMENTS,
     BIT,
     CONSTANTS,
+    EXPECTED,
     FRACTION,
     INTEGER,
     OCTETS,
@@ -49,6 +58,10 @@ from amqpspec.conformance.language.command_arguments import (
 )
 from amqpspec.conformance.traces.trace_values import encode_value
 from amqpspec.model.protocol.methods import FAULTS, Content, Table
+
+#: Stands where other lines have a connection, and the three kinds of such lines.
+EXPECT = "expect"
+EXPECT_FRAME, EXPECT_NOTHING, EXPECT_READY = "expect.frame", "expect.nothing", "expect.ready"
 
 _TABLE_NAME = re.compile(r"x-[\w.-]*")
 
@@ -73,6 +86,8 @@ class Command:
 
 def print_command(command: Command) -> str:
     """The canonical text; `parse_command` of it gives the command back."""
+    if command.connection == EXPECT:
+        return _print_expectation(command.method, command.arguments)
     target = command.connection if command.channel == 0 else f"{command.connection}.{command.channel}"
     words = [target + ("!" if command.as_it_stands else "")] if command.method not in FAULTS else []
     words.append(command.method)
@@ -99,6 +114,16 @@ def print_command(command: Command) -> str:
     if command.in_flight:
         words.append("&")
     return " ".join(words)
+
+
+def _print_expectation(kind: str, said: Table) -> str:
+    if kind == EXPECT_NOTHING:
+        return f"{EXPECT} nothing"
+    if kind == EXPECT_READY:
+        return f"{EXPECT} ready {_printed(said['queue'], TEXT)} {said['messages']}"
+    kinds = {**EXPECTED.get(said["frame"], {}), **PROPERTIES}
+    words = [f"{hyphened(name)}={_printed(value, kinds.get(name, TEXT))}" for name, value in said["fields"].items()]
+    return " ".join([EXPECT, said["on"], said["frame"], *words])
 
 
 def _table_words(command: Command) -> list[str]:

@@ -129,6 +129,31 @@ ARGUMENTS: dict[str, dict[str, str]] = {
     "clock.wait": {"milliseconds": WAIT},
 }  # fmt: skip
 
+_CLOSE = {"reply_code": NUMBER, "reply_text": TEXT, "class_id": NUMBER, "method_id": NUMBER}
+_TAKEN = {"delivery_tag": NUMBER, "redelivered": BIT, "exchange": TEXT, "routing_key": TEXT}
+
+#: What a line may expect of a frame that a broker sends: the argument's name and kind. Others have no arguments.
+EXPECTED: dict[str, dict[str, str]] = {
+    "channel.close": _CLOSE,
+    "connection.close": _CLOSE,
+    "basic.deliver": {"consumer_tag": TEXT, **_TAKEN},
+    "basic.get-ok": {**_TAKEN, "message_count": NUMBER},
+    "basic.return": {"reply_code": NUMBER, "reply_text": TEXT, "exchange": TEXT, "routing_key": TEXT},
+    "basic.ack": {"delivery_tag": NUMBER, "multiple": BIT},
+    "basic.nack": {"delivery_tag": NUMBER, "multiple": BIT, "requeue": BIT},
+    "basic.consume-ok": {"consumer_tag": TEXT},
+    "basic.cancel-ok": {"consumer_tag": TEXT},
+    "basic.cancel": {"consumer_tag": TEXT},
+    "channel.flow": {"active": BIT},
+    "connection.blocked": {"reason": TEXT},
+    "connection.tune": {"channel_max": NUMBER, "frame_max": NUMBER, "heartbeat": NUMBER},
+    "queue.declare-ok": {"queue": TEXT, "message_count": NUMBER, "consumer_count": NUMBER},
+    "queue.delete-ok": {"message_count": NUMBER},
+    "queue.purge-ok": {"message_count": NUMBER},
+}
+#: Methods that carry a message, whose body and properties a line may expect.
+CARRY_MESSAGES = frozenset({"basic.deliver", "basic.get-ok", "basic.return"})
+
 #: Methods with an argument table, into which `x-…` names go.
 TABLE_METHODS = frozenset(
     {"exchange.declare", "exchange.bind", "exchange.unbind", "queue.declare", "queue.bind", "queue.unbind",

@@ -2,8 +2,10 @@
 
 Lines that begin with `@` say what the file is:
 
-    @requirement ACK-002            the requirement that it is written for (scenarios)
+    @requirement ACK-002            the requirement that it is written for (scenarios); with @severity, an identifier of
+                                    one's own
     @title …                        a sentence
+    @severity stuck                 of a rule of one's own: what it does to an application if that is broken
     @queue-types classic quorum     run once for each, `$type` standing for it; none: run once
     @dialects rabbitmq-3 …          only these; none: all
     @own …                          it shows a way of RabbitMQ's own, this one: no other product is asked for it
@@ -20,18 +22,20 @@ A line `1..60: COMMAND` stands for sixty commands, in which `$n` is 1, 2, 3 and 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command import EXPECT, Command
 from amqpspec.conformance.language.command_arguments import LAST_HEADERS
 from amqpspec.conformance.language.command_parsing import CommandSyntaxError, parse_command
 from amqpspec.model.promises.dialects import DIALECTS
-from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.registry import IDENTIFIER, requirements, suite_requirements
+from amqpspec.model.promises.severity import Severity
 from amqpspec.model.protocol.methods import OPERATOR, Content, event_of
 from amqpspec.targets.codec.methods_codec import EncodingError, encode
 
-KEYS = ("requirement", "title", "queue-types", "dialects", "own", "waits", "alone", "rough", "slow")
+KEYS = ("requirement", "title", "severity", "queue-types", "dialects", "own", "waits", "alone", "rough", "slow")
 QUEUE_TYPES = ("classic", "quorum", "stream")
 #: Most commands that one line stands for.
 MOST_REPEATED = 1000
@@ -52,6 +56,8 @@ class CommandFile:
     commands: tuple[Command, ...]
     requirement: str | None = None
     title: str = ""
+    #: of a rule of one's own (`model.promises.severity.Severity`); "": the requirement is one of the suite's
+    severity: str = ""
     queue_type: str | None = None
     dialects: tuple[str, ...] = ()
     #: the way of RabbitMQ's own that it shows; "": it can be carried out by any product
@@ -83,6 +89,7 @@ def parse_command_file(text: str, where: str = "<text>", name: str = "text") -> 
         (),
         requirement=said.get("requirement"),
         title=said.get("title", ""),
+        severity=said.get("severity", ""),
         dialects=tuple(said.get("dialects", "").split()),
         own=said.get("own", ""),
         waits="waits" in said,
@@ -128,7 +135,7 @@ def _commands(line: str) -> list[Command]:
 
 def _sendable(command: Command) -> Command:
     """The command, if it can be sent: else it would only be told when what stands before it was carried out."""
-    if command.connection == OPERATOR or not command.channel:
+    if command.connection in (OPERATOR, EXPECT) or not command.channel:
         return command  # no frame is made of it, or one in which much is filled in
     properties = {} if command.content is None else dict(command.content.properties)
     if properties.get("headers") == LAST_HEADERS:
@@ -170,15 +177,37 @@ def _head(text: str, where: str) -> tuple[dict[str, str], list[str]]:
         if key in said:
             raise CommandFileError(f"{where}:{number}:1: @{key} is given twice")
         said[key] = value.strip()
-        if key == "requirement" and said[key] not in requirements():
-            what = f"{said[key]!r} is no requirement (amqpspec requirements lists them)"
-            raise CommandFileError(f"{where}:{number}:{len(key) + 3}: {what}")
         if key in _FLAGS and said[key]:
             raise CommandFileError(f"{where}:{number}:{len(key) + 3}: @{key} stands alone on its line")
+        if key == "severity" and said[key] not in tuple(Severity):
+            what = f"{said[key]!r} is not a severity ({', '.join(Severity)})"
+            raise CommandFileError(f"{where}:{number}:{len(key) + 3}: {what}")
         what, choices = _CHOICES.get(key, ("", ()))
         for word in said[key].split() if choices else ():
             if word not in choices:
                 column = line.index(word, len(key) + 1) + 1
                 raise CommandFileError(f"{where}:{number}:{column}: {word!r} is not a {what} ({', '.join(choices)})")
+    if problem := _problem_of_requirement(said):
+        number = next((n for n, line in enumerate(text.splitlines(), 1) if line.startswith("@requirement")), 1)
+        raise CommandFileError(f"{where}:{number}:1: {problem}")
     types = said.get("queue-types", "").split()
     return said, types
+
+
+def _problem_of_requirement(said: Mapping[str, str]) -> str:
+    """What is wrong with the requirement that the file names; "": nothing is."""
+    id, registered = said.get("requirement"), suite_requirements()
+    if "severity" not in said:
+        if id is None or id in requirements():
+            return ""
+        return f"{id!r} is no requirement (amqpspec requirements lists them; one of your own has a line @severity)"
+    if id is None:
+        return "@severity is of a rule of one's own, whose identifier @requirement gives"
+    if not IDENTIFIER.fullmatch(id):
+        return f"{id!r} is no identifier such as ORDERS-001"
+    if not said.get("title"):
+        return f"{id} is a rule of one's own, which has a line @title"
+    area = id.rpartition("-")[0]
+    if area in {each.rpartition("-")[0] for each in registered}:
+        return f"{id}: {area} is an area of the suite; a rule of your own has another one"
+    return ""

@@ -6,14 +6,16 @@ import json
 import re
 from typing import Any
 
-from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command import EXPECT, EXPECT_FRAME, EXPECT_NOTHING, EXPECT_READY, Command
 from amqpspec.conformance.language.command_arguments import (
     ALIASES,
     ARGUMENTS,
     BIT,
     BODY_METHODS,
     CAPABILITIES,
+    CARRY_MESSAGES,
     CONSTANTS,
+    EXPECTED,
     FRACTION,
     INTEGER,
     LAST_HEADERS,
@@ -56,6 +58,9 @@ _TOKEN = re.compile(r"""(?P<name>[A-Za-z][\w.-]*=)?(?P<value>"(?:[^"\\]|\\.)*"|[
 _TARGET = re.compile(r"([a-z][a-z0-9]*(?:@[1-9])?)(?:\.(\d{1,9}))?(!)?$")
 _OCTETS = re.compile(r"([0-9a-fA-F]{2})*")
 
+#: What a trace has where the broker ends the TCP stream.
+STREAM_ENDS = "socket.closed"
+
 #: Octets of the largest body that a command may ask for; no RabbitMQ takes more.
 MAX_BODY = 512 * 1024 * 1024
 
@@ -71,6 +76,10 @@ def parse_command(line: str) -> Command:
             raise CommandSyntaxError("& stands at the end of a line", column)
     if not words:
         raise CommandSyntaxError("a command is missing", 1)
+    if words[0][1:] == ("", EXPECT):
+        if in_flight:
+            raise CommandSyntaxError("a line that expects something is not sent: it has no &", len(line.rstrip()))
+        return Command(EXPECT, 0, *_expectation(words[1:], len(line) + 1))
     if words[0][2] in FAULTS:
         words.insert(0, (1, "", OPERATOR))
     column, name, text = words[0]
@@ -90,6 +99,43 @@ def parse_command(line: str) -> Command:
         raise CommandSyntaxError(f"channel {channel} is beyond 65535", 1)
     arguments, content = _arguments(method, words[2:])
     return Command(target[1], channel, method, arguments, content, target[3] is not None, in_flight)
+
+
+def _expectation(words: list[tuple[int, str, str]], end: int) -> tuple[str, Table]:
+    """The kind of what is expected, and its arguments. `end`: the column behind the line."""
+    if not words:
+        raise CommandSyntaxError("what is expected is missing, such as a.1 channel.close", end)
+    column, name, text = words[0]
+    if not name and text == "nothing":
+        if words[1:]:
+            raise CommandSyntaxError("nothing follows `expect nothing`", words[1][0])
+        return EXPECT_NOTHING, {}
+    if not name and text == "ready":
+        if len(words) != 3 or words[1][1] or words[2][1]:
+            raise CommandSyntaxError("a queue and a number of messages follow `expect ready`, such as q 3", column)
+        messages = _value(words[2][2], NUMBER, words[2][0])
+        if messages < 0:
+            raise CommandSyntaxError(f"{messages} is no number of messages", words[2][0])
+        return EXPECT_READY, {"queue": _value(words[1][2], TEXT, words[1][0]), "messages": messages}
+    target = _TARGET.match(text)
+    if name or not target or target[3]:
+        what = f"{text or name!r:.80} is neither `nothing` nor `ready` nor a connection or channel such as a or a.1"
+        raise CommandSyntaxError(what, column)
+    if len(words) < 2:
+        raise CommandSyntaxError("the frame that is expected is missing, such as channel.close", end)
+    column, name, method = words[1]
+    if name or (method not in METHOD_IDS and method != STREAM_ENDS):
+        raise CommandSyntaxError(f"{method!r} is not a method", column)
+    known = EXPECTED.get(method, {})
+    if method in CARRY_MESSAGES:
+        known = {**known, **PROPERTIES, "body": TEXT}
+    fields: Table = {}
+    for column, name, text in words[2:]:
+        key = name.replace("-", "_")
+        if key not in known:
+            raise CommandSyntaxError(f"{name or text!r} is nothing that a line can expect of {method}", column)
+        _put(fields, key, _value(text, known[key], column + len(name) + 1), column)
+    return EXPECT_FRAME, {"on": target[0], "frame": method, "fields": fields}
 
 
 def _words(line: str) -> list[tuple[int, str, str]]:

@@ -6,20 +6,21 @@ They are called ID.amqp, and ID-words.amqp where one sequence cannot show all of
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from amqpspec.conformance.language.command import Command
-from amqpspec.conformance.language.command_file import CommandFile, read_command_file
+from amqpspec.conformance.language.command_file import CommandFile, CommandFileError, read_command_file
 from amqpspec.conformance.session.command_sequence import CommandSequence
 from amqpspec.model.promises.choices import DeprecatedFeature, Dialect
 from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.features import means_something
-from amqpspec.model.promises.registry import requirements
+from amqpspec.model.promises.registry import AS_STATED, DIALECT_NAMES, Requirement, requirements, with_own
 from amqpspec.model.promises.settings import law_of
 from amqpspec.model.protocol.methods import Content, Table
 from amqpspec.model.rules.basic.message_checks import KEY_HEADERS
@@ -53,12 +54,78 @@ CHAPTERS = (
 )  # fmt: skip
 
 
-@cache
 def all_scenarios() -> tuple[CommandFile, ...]:
-    """Every scenario, one for each queue type, in the order of chapters and requirements.
-
-    Raises `CommandFileError` for a file that cannot be read.
+    """Every scenario, one for each queue type, in the order of chapters and requirements; then those of a user's own
+    (`own_scenarios`). Raises `CommandFileError` for a file that cannot be read.
     """
+    return _of_the_suite() + tuple(file for own in _own for file in own)
+
+
+#: What `own_scenarios` has read, the innermost last.
+_own: list[tuple[CommandFile, ...]] = []
+
+
+@contextmanager
+def own_scenarios(directory: Path | None) -> Iterator[None]:
+    """As long as the context lasts, the files of a folder are scenarios as well, and what they are written for are
+    requirements. None: there is no such folder. Raises `CommandFileError`.
+    """
+    files = () if directory is None else _read_own(directory)
+    rules = {each.requirement: rule_of(each) for each in files if each.requirement and each.severity}
+    _own.append(files)
+    try:
+        with with_own(rules.values()):
+            yield
+    finally:
+        _own.pop()
+
+
+def _read_own(directory: Path) -> tuple[CommandFile, ...]:
+    if not directory.is_dir():
+        raise CommandFileError(f"{directory}: no such folder")
+    paths = sorted(directory.rglob("*.amqp"))
+    if not paths:
+        raise CommandFileError(f"{directory}: holds no command file (*.amqp)")
+    names = {each.name: "the suite" for each in all_scenarios()}
+    said: dict[str, tuple[tuple[str, str], Path]] = {}
+    read: list[CommandFile] = []
+    for path in paths:
+        files = read_command_file(path)
+        first = files[0]
+        if first.requirement is None:
+            raise CommandFileError(f"{path}:1:1: a scenario says by @requirement what it is written for")
+        if first.name in names:
+            raise CommandFileError(f"{path}: {names[first.name]} has a scenario of that name")
+        names[first.name] = str(path)
+        rule = (first.title, first.severity)
+        known, where = said.setdefault(first.requirement, (rule, path))
+        if first.severity and known != rule:
+            raise CommandFileError(f"{path}:1:1: {first.requirement} has another @title or @severity in {where}")
+        read += files
+    return tuple(read)
+
+
+def rule_of(file: CommandFile) -> Requirement:
+    """What the registry says of a rule of a user's own. It holds wherever its files do not say otherwise."""
+    id = file.requirement or ""
+    return Requirement(
+        id=id,
+        area=id.rpartition("-")[0].lower(),
+        title=file.title,
+        statement=file.title,
+        level="extension",
+        source="a scenario of one's own",
+        queue_types=("any",),
+        dialects=dict.fromkeys(DIALECT_NAMES, AS_STATED),
+        observable="as its scenarios expect",
+        determinism="exact",
+        verified="no",
+        severity=file.severity,
+    )
+
+
+@cache
+def _of_the_suite() -> tuple[CommandFile, ...]:
     return tuple(file for path in sorted(DIRECTORY.rglob("*.amqp"), key=_place) for file in read_command_file(path))
 
 
@@ -73,18 +140,26 @@ def selected(prefixes: Sequence[str], dialect: str) -> list[CommandFile]:
     As in `model.promises.registry.select`, case makes no difference.
     """
     wanted = tuple(prefix.strip().upper() for prefix in prefixes)
-    chosen = (
+    of_dialect = (
         scenario
         for scenario in all_scenarios()
         if (not wanted or (scenario.requirement or "").startswith(wanted))
         and (not scenario.dialects or law_of(scenario.requirement or "", dialect) in scenario.dialects)
     )
     judged_by = dialect_named(dialect)
+    chosen, own = _parted(of_dialect)
     if judged_by.transient_queues is DeprecatedFeature.REFUSED:
-        return [each if each.requirement == _ABOUT_TRANSIENT else _durably(each) for each in chosen]
+        return [each if each.requirement == _ABOUT_TRANSIENT else _durably(each) for each in chosen] + own
     if judged_by.extensions:
-        return list(chosen)
-    return [_in_the_text(scenario, judged_by) for scenario in chosen if not why_not_of(scenario, judged_by)]
+        return chosen + own
+    return [_in_the_text(each, judged_by) for each in chosen if not why_not_of(each, judged_by)] + own
+
+
+def _parted(scenarios: Iterable[CommandFile]) -> tuple[list[CommandFile], list[CommandFile]]:
+    """Those of the suite, and those of a user's own, which are carried out as they are written."""
+    chosen = list(scenarios)
+    own = {id(each) for files in _own for each in files}
+    return [each for each in chosen if id(each) not in own], [each for each in chosen if id(each) in own]
 
 
 def why_not_of(scenario: CommandFile, dialect: Dialect) -> str:

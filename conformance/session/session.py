@@ -10,11 +10,13 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
-from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command import EXPECT, Command
 from amqpspec.conformance.language.faults import breaks_broker, broken_connections
 from amqpspec.conformance.language.names import on_the_broker
 from amqpspec.conformance.session import cleanup
+from amqpspec.conformance.session.barrier import complete_barrier
 from amqpspec.conformance.session.conversation import Conversation
+from amqpspec.conformance.session.expecting import await_expected
 from amqpspec.conformance.session.handshake_steps import STEPS
 from amqpspec.conformance.session.opening import is_over, open_connection, take_step
 from amqpspec.conformance.session.operating import operate, undo
@@ -88,11 +90,15 @@ class Session:
                 repeats=repeats,
                 planned=None if planned is None else map(str, planned),
                 driver=None if target.library is None else str(target.library),
-            )
+            ),
+            expected=sum(each.connection == EXPECT for each in planned or ()),
         )
         #: what it made, and the broker did not delete: (kind, name)
         self.left_behind: tuple[cleanup.Made, ...] = ()
         self._finished: SequenceJudgement | None = None
+        #: a command was left out, as nothing more can be judged; commands that were not waited for
+        self._left_out = False
+        self._in_flight: list[Command] = []
         self._conversation = Conversation(
             target, trace, sequence, self.judge, self._listeners, patience, broken_connections(planned or ())
         )
@@ -170,7 +176,11 @@ class Session:
             self._run(command)
 
     def _run(self, command: Command) -> None:
+        if command.connection == EXPECT:
+            self._expect(command)
+            return
         if self.over:
+            self._left_out = True
             return
         text = str(command)
         self._trace.command(self.sequence, text, self._conversation.now())
@@ -183,6 +193,23 @@ class Session:
             self._made = made
             raise UnsendableCommand(f"{text}: {error}") from None
         self._pacing.after(command, self._conversation)
+        self._in_flight = [*self._in_flight, command] if command.in_flight else []
+
+    def _expect(self, command: Command) -> None:
+        """A line that expects something of what was done last. Where the model can follow no more, it may have come."""
+        if self._left_out:
+            return
+        if self._in_flight and not self.over:
+            self._conversation.collect()
+            if self._conversation.can_be_asked and not self.over:
+                complete_barrier(self._conversation, self._in_flight)
+            self._in_flight = []
+        text = str(command)
+        self._trace.command(self.sequence, text, self._conversation.now())
+        self.judge.command(text)
+        tell(self._listeners, CommandIssued(self.sequence, text))
+        expectations = self.judge.expectations
+        await_expected(self._conversation, command, lambda: bool(expectations and expectations.is_met))
 
     def would_come_under(self, command: Command, rules: Collection[str]) -> bool:
         """Would one of these rules make a difference, were the command carried out now?"""

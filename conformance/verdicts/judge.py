@@ -13,6 +13,7 @@ from amqpspec.conformance.traces.trace_row import OPEN, TraceError, TraceRow, ro
 from amqpspec.conformance.verdicts.as_rabbitmq import Steps, is_asked, marked
 from amqpspec.conformance.verdicts.blame import blamed, why_not_followed
 from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
+from amqpspec.conformance.verdicts.expectations import Expectations, is_expectation
 from amqpspec.conformance.verdicts.ill_formed import raise_if_ill_formed
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, undecided
 from amqpspec.conformance.verdicts.library import LibraryJudge
@@ -23,6 +24,7 @@ from amqpspec.model.judging.acceptor import Acceptor, lawful_acceptor
 from amqpspec.model.judging.acceptor_questions import AcceptorQuestions
 from amqpspec.model.judging.questions import Questions
 from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
+from amqpspec.model.promises.registry import suite_requirements
 from amqpspec.model.promises.verdict import Failure, Verdict
 from amqpspec.model.promises.versions import RABBITMQ, judged_version
 from amqpspec.model.protocol.methods import HeaderEvent, SocketEvent, TraceEvent
@@ -38,11 +40,11 @@ MakesAcceptor = Callable[..., Acceptor]
 class SequenceJudge:
     """The judge of the sequence that `start` (a row of kind "start") begins.
 
-    `acceptor`: makes what judges the frames. Raises `TraceError` for a dialect
-    that does not exist.
+    `acceptor`: makes what judges the frames. `expected`: how many lines that expect something are to come, as far as is
+    known. Raises `TraceError` for a dialect that does not exist.
     """
 
-    def __init__(self, start: TraceRow, acceptor: MakesAcceptor = acceptor_for) -> None:
+    def __init__(self, start: TraceRow, acceptor: MakesAcceptor = acceptor_for, expected: int = 0) -> None:
         try:
             dialect = dialect_named(start["dialect"])
             self.acceptor = acceptor(
@@ -70,6 +72,12 @@ class SequenceJudge:
         self._undecided: str | None = None
         #: judges the client library that carried the commands; None: the suite's own client did
         self._library = LibraryJudge(is_robust(start["driver"])) if start.get("driver") else None
+        #: what lines of its own expect; None: none has come yet
+        self.expectations: Expectations | None = None
+        self._expected = expected
+        #: frames since the last command as long as there is no such line, each with what the model had against it
+        self._lately: list[tuple[TraceEvent | None, Sequence[Failure]]] = []
+        self._is_of_own_rule = start.get("requirement") not in (None, *suite_requirements())
         #: what was done, to ask what RabbitMQ does there; None: nobody asks
         is_text = is_asked(dialect, start.get("product") or "")
         self._steps: Steps[SequenceJudge] | None = Steps() if is_text else None
@@ -82,6 +90,9 @@ class SequenceJudge:
         found = [each for each in reported if each]
         if self._library is not None:
             found += self._library.failures
+        if self.expectations is not None:
+            found = [each for each in found if each.identity not in self.expectations.overruled]
+            found += self.expectations.failures
         return list({each.identity: each for each in reversed(found)}.values())[::-1]
 
     def broke(self, error: Exception) -> None:
@@ -98,6 +109,16 @@ class SequenceJudge:
             self._steps.note(step, len(self.acceptor.failures))
 
     def _command(self, text: str) -> None:
+        if is_expectation(text) and self.expectations is None:
+            self.expectations = Expectations(self._start.get("requirement"))
+            self.expectations.command(self.acceptor.command)
+            for event, against in self._lately:
+                self.expectations.take(event, against)
+        self._lately.clear()
+        if self.expectations is not None:
+            self.expectations.command(text)
+        if is_expectation(text):
+            return
         if not self.acceptor.finished:
             self._before = dict(self.acceptor.exercised)
         self._asked.clear()
@@ -125,6 +146,7 @@ class SequenceJudge:
         self._frames += 1
         if event.channel == 0:
             self._note_beginning(event)
+        failed = len(self.acceptor.failures)
         if event.sent:
             if event.channel:
                 self._asks_for_numbers = event.name == "queue.declare"
@@ -134,6 +156,15 @@ class SequenceJudge:
             self.acceptor.sent(event)
         else:
             self.acceptor.received(event)
+        self._note(event, failed)
+
+    def _note(self, event: TraceEvent | None, failed: int) -> None:
+        """A frame, or silence. The model had found so many failures before."""
+        against = self.acceptor.failures[failed:]
+        if self.expectations is not None:
+            self.expectations.take(event, against)
+        elif event is not None or against:
+            self._lately.append((event, against))
 
     def _note_beginning(self, event: TraceEvent) -> None:
         """Traces of the first version begin a connection with connection.start, and know no credentials."""
@@ -153,6 +184,11 @@ class SequenceJudge:
             self.broke(error)
 
     def _mark(self, mark: str) -> None:
+        failed = len(self.acceptor.failures)
+        self._mark_on_acceptor(mark)
+        self._note(None, failed)
+
+    def _mark_on_acceptor(self, mark: str) -> None:
         if mark == "barrier":
             self.acceptor.barrier(True)
         elif mark == "quiescent":
@@ -173,6 +209,8 @@ class SequenceJudge:
 
     def _judgement(self, complete: bool) -> SequenceJudgement:
         acceptor = self.acceptor
+        if self.expectations is not None:
+            self.expectations.decide()
         verdict, reason, failures = acceptor.verdict, acceptor.why_undecided, self.failures
         reason = None if reason is None else plain(reason)
         elsewhere = {each.requirement for each in acceptor.failures}.difference(each.requirement for each in failures)
@@ -183,13 +221,15 @@ class SequenceJudge:
         product = self._start.get("product") or ""
         failures = self._as_rabbitmq(failures)
         harmless_only = all(is_harmless(each, product, dialect.name) for each in failures)
-        if self._library is not None and self._library.failures:
+        if any(each is not None and each.failures for each in (self._library, self.expectations)):
             verdict = Verdict.FAIL
         if verdict is Verdict.FAIL and (not failures or (reason and harmless_only)):
             # what fails nothing must not hide that the rest is not known
             verdict = Verdict.INCONCLUSIVE if reason else Verdict.PASS
         if not complete and verdict is Verdict.PASS:
             verdict, reason = Verdict.INCONCLUSIVE, "the trace ends in the middle of the sequence"
+        elif verdict is Verdict.PASS and (unread := self._unread()):
+            verdict, reason = Verdict.INCONCLUSIVE, unread
         elif verdict is Verdict.PASS and self._undecided is not None:
             verdict, reason = Verdict.INCONCLUSIVE, self._undecided
         return SequenceJudgement(
@@ -229,7 +269,19 @@ class SequenceJudge:
     def _exercised(self) -> Mapping[str, int]:
         """Where a failure ends the judging, what its command was to bring about was not seen."""
         acceptor = self.acceptor
-        return self._before if acceptor.finished and acceptor.failures else acceptor.exercised
+        exercised = self._before if acceptor.finished and acceptor.failures else acceptor.exercised
+        if not self._is_of_own_rule:
+            return exercised
+        # a rule of one's own without lines that expect is what the model says of its commands
+        held = not self._expected and not acceptor.finished if self.expectations is None else self.expectations.held
+        return {**exercised, str(self._start["requirement"]): int(held)}
+
+    def _unread(self) -> str:
+        """Why not all lines that expect something were put to the test; "": they were."""
+        left = self._expected - (0 if self.expectations is None else self.expectations.read)
+        if left <= 0:
+            return ""
+        return f"judging ended before the last {left} of {self._expected} lines that expect something"
 
     def _ended_by(self, failures: Sequence[Failure]) -> str | None:
         """What ended the judging before the sequence was over; None if nothing did."""
@@ -241,6 +293,8 @@ class SequenceJudge:
         last = acceptor.failures[-1] if acceptor.failures else None
         if last is not None and blamed(last, acceptor.dialect) is None:
             return f"what cannot be followed, {plain_failure(last).identity}"
+        if not failures and last is not None:
+            return f"what a line expects against the model, {plain_failure(last).identity}"
         return plain_failure(failures[-1]).identity if failures else acceptor.reason or "a failure"
 
     def row(self, row: TraceRow) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from amqpspec.model.defects.known_defects import strength_of
 from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT, dialect_named
 from amqpspec.model.promises.recommended import recommendation
+from amqpspec.model.promises.registry import suite_requirements
 from amqpspec.model.promises.severity import Severity, severity_of
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.verdict import Failure
@@ -29,6 +30,8 @@ def why_minor(failure: Failure, product: str, dialect: str) -> str | None:
     """Why the failure of a broker of that product, judged by the dialect of that name, is minor; None: it is not."""
     if recommendation(failure, dialect) is not None:
         return RECOMMENDED
+    if failure.requirement not in suite_requirements():
+        return None  # who wrote a rule of their own wants it kept
     if product in _RABBITMQS:
         return None
     if failure.like:

@@ -29,6 +29,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -53,6 +54,10 @@ AS_STATED = "as stated"
 IDENTIFIER = re.compile(r"\b[A-Z]+(?:-[A-Z]+)*-\d{3}\b")
 
 _TEXTS = ("id", "title", "statement", "level", "source", "observable", "determinism", "verified")
+
+
+#: What `with_own` has made of the registry, the innermost last.
+_with_own: list[Mapping[str, Requirement]] = []
 
 
 class RegistryError(ValueError):
@@ -80,6 +85,8 @@ class Requirement:
     verified: str
     features: tuple[str, ...] = ()
     neutral: str = AS_STATED
+    #: of a rule of a user's own: what it says of its severity (`model.promises.severity`); "": by what was seen
+    severity: str = ""
 
     def note_in(self, dialect_name: str) -> str | None:
         """What holds in the dialect: `AS_STATED`, or what holds there instead; None: the rule does not apply there."""
@@ -97,8 +104,25 @@ class Requirement:
 
 
 def requirements() -> Mapping[str, Requirement]:
-    """All requirements by identifier, in the order of area, then identifier. Raises `RegistryError`."""
+    """All requirements by identifier, in the order of area, then identifier; then those of a user's own that
+    `with_own` has added. Raises `RegistryError`.
+    """
+    return _with_own[-1] if _with_own else _registry()
+
+
+def suite_requirements() -> Mapping[str, Requirement]:
+    """The same without those of a user's own."""
     return _registry()
+
+
+@contextmanager
+def with_own(own: Iterable[Requirement]) -> Iterator[None]:
+    """Rules of a user's own count as well, as long as the context lasts."""
+    _with_own.append(MappingProxyType({**requirements(), **{each.id: each for each in own}}))
+    try:
+        yield
+    finally:
+        _with_own.pop()
 
 
 @cache

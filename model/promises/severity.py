@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
+from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape
 
 
@@ -167,6 +168,9 @@ def severity_of(failure: Failure) -> Severity:
 
 def severity_by(requirement: str, shape: str, detail: str, observed: str) -> Severity:
     """The same, by what tells one failure from another, and by what was seen."""
+    entry = requirements().get(requirement)
+    if entry is not None and entry.severity:
+        return Severity(entry.severity)
     severity = _by_table(requirement, shape, detail)
     is_graver = ORDER.index(severity) < ORDER.index(Severity.ERRED)
     return Severity.ERRED if not is_graver and _ERRED.search(observed) else severity

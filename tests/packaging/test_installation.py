@@ -13,7 +13,7 @@ import pytest
 _ROOT = Path(__file__).resolve().parent.parent.parent
 #: The folders of this repository. An application may well have packages of these names.
 _NAMES = ("conformance", "model", "pipeline", "reports", "targets")
-_SOURCES = (*_NAMES, "amqpspec", "pyproject.toml", "README.md", "LICENSE")
+_SOURCES = (*_NAMES, "amqpspec", "docs", "pyproject.toml", "README.md", "LICENSE")
 #: What the tests bring along is not part of the package.
 _MADE_HERE = shutil.ignore_patterns("__pycache__")
 
