@@ -168,7 +168,8 @@ def test_of_a_recording_too_a_deviation_file_accepts_changes(
     recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "accepted.toml"
-    entries = (f"""[[deviation]]\nchange = "{name}"\nreason = "r"\n""" for name in ("channel-prefetch", "transient-queues"))
+    names = ("channel-prefetch", "transient-queues")
+    entries = (f"""[[deviation]]\nchange = "{name}"\nreason = "r"\n""" for name in names)
     file.write_text("".join(entries))
     assert diff(recording, "rabbitmq-4.3", "--deviations", file, "--quiet") == 0
     assert "2 by which something no longer works; all accepted" in " ".join(capsys.readouterr().out.split())

@@ -81,7 +81,7 @@ def test_a_get_may_come_to_a_limited_quorum_queue_ahead_of_a_publish(refuses: bo
     talk.send("b.1 basic.publish q body=m2 &", "a.1 basic.get q").got("a.1", 1, "m1", left=0 + refuses)
     talk.confirm("b.1", 2).rest().send("b.1 basic.publish q body=m3")
     if refuses:
-        talk.see("b.1", "basic.nack", delivery_tag=3, multiple=False, requeue=True)
+        talk.see("b.1", "basic.nack", delivery_tag=3, multiple=True, requeue=True)
     else:
         talk.confirm("b.1", 3)
     assert talk.rest().acceptor.verdict is Verdict.PASS
