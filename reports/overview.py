@@ -141,6 +141,11 @@ class Area:
         return sum(entry.is_accepted for entry in self.entries)
 
     @property
+    def is_absent(self) -> bool:
+        """Is none of it applicable?"""
+        return self.counts[Verdict.NOT_APPLICABLE] == len(self.entries)
+
+    @property
     def failing_as_known(self) -> int:
         """How many fail against the promise, and do not against the broker as it is known."""
         return sum(entry.verdict is Verdict.FAIL and entry.differs for entry in self.entries)

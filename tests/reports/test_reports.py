@@ -283,3 +283,25 @@ def test_few_undecided_sequences_are_counted_and_break_no_build() -> None:
     suite = ET.fromstring(render_junit(run).encode())[0]
     assert list(suite.iter("error")) == []
     assert {each.get("name"): each.get("value") for each in suite.iter("property")}["undecided sequences"] == "1"
+
+
+def test_what_fails_the_run_comes_before_the_matrix() -> None:
+    source = render_html(result())
+    assert source.index('id="failures"') < source.index('id="matrix"')
+    source = render_html(result(failures=False, undecided=False))
+    assert 'id="matrix"' in source and 'id="failures"' not in source
+
+
+def test_how_it_behaves_as_it_is_known_is_said_first() -> None:
+    first, second = re.findall(r'class="headline (\w+)"[^\n]*', render_html(result()))[:2]
+    assert (first, second) == ("fail", "second")
+
+
+def test_areas_of_which_nothing_is_applicable_are_one_line() -> None:
+    whole = result()
+    absent = [replace(each, verdict=Verdict.NOT_APPLICABLE) for each in whole.requirements if each.id.startswith("QOS")]
+    assert absent
+    others = [each for each in whole.requirements if not each.id.startswith("QOS")]
+    source = render_html(replace(whole, requirements=tuple(sorted([*others, *absent], key=lambda each: each.id))))
+    assert '<th scope="row">qos</th>' not in source
+    assert re.search(r"Not applicable as a whole: <a href=\"#QOS-\d+\">qos</a>", source)
