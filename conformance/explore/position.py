@@ -50,7 +50,9 @@ class Position:
         """The same, whatever clients may still send. Of what differs in known chunks the judge keeps what is common."""
         broker = self.broker
         # of one trace these are alike in all states that are compared (`model.broker.field_kinds.apart`)
-        times = (self.now, broker.last_at_rest, broker.busy_since, broker.client_idle_until, broker.looked_ahead_until)
+        heard = tuple(each.heard for _, each in sorted(broker.connections.items()))
+        at = (self.now, broker.last_at_rest, broker.busy_since, broker.client_idle_until, broker.looked_ahead_until)
+        times = (*at, heard)
         return hash((fingerprint(broker), known_chunks(broker), self.under_way, times if self.world.has_time else 0))
 
     @property

@@ -159,6 +159,7 @@ def come_to_rest(position: Position) -> None:
     broker = position.broker
     if position.world.has_time:
         position.explanation.time_passes(position.now)  # what a barrier sends comes after what is certain by then
+        broker.looked_ahead_until = position.now  # as by the answers to a barrier
     for _, queue in broker.touched:
         queue.at_rest = queue.next_position
         queue.handed_out = 0
