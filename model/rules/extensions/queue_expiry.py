@@ -169,14 +169,20 @@ def process_expiry(broker: Broker, event: QueueExpiry) -> None:
     """The queue expires at this point, unless it has been used since it could."""
     if is_outstanding(broker, event):
         queue = broker.queues[event.queue]
-        note_going(broker, queue)
+        if queue.uses == event.use:
+            note_going(broker, queue)
         expire(broker, queue)
 
 
 def is_outstanding(broker: Broker, event: QueueExpiry) -> bool:
     """Can it still happen?"""
     queue = broker.queues.get(event.queue)
-    return queue is not None and queue.uses == event.use and not is_in_use(broker, queue)
+    if queue is None:
+        return False
+    if queue.uses == event.use:
+        return not is_in_use(broker, queue)
+    # its end may be decided and under way while it answers (rabbit_quorum_queue:spawn_deleter, which asks no more)
+    return queue.type is QueueType.QUORUM and queue.settled_use == event.use
 
 
 def uses_are_over(broker: Broker, now: float) -> None:

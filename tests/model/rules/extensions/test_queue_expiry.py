@@ -144,6 +144,19 @@ def test_a_get_is_a_use_and_quorum_queues_are_looked_at_now_and_then() -> None:
     assert Timed("quorum").there(8.5).blamed == "QUEUE-027"
 
 
+@pytest.mark.parametrize(
+    ("kind", "rests", "is_right"), [("quorum", False, True), ("quorum", True, False), ("classic", False, False)]
+)
+def test_a_quorum_queue_answers_while_its_end_is_under_way(kind: str, rests: bool, is_right: bool) -> None:
+    """Who deletes it does not ask whether it has been used since its tick."""
+    timed = Timed(kind)
+    timed.acceptor.sent(event_of("a", 1, "basic.get", {"queue": "q"}, sent=True, time=2.3))
+    timed.acceptor.received(event_of("a", 1, "basic.get-empty", {}, sent=False, time=2.35))
+    if rests:
+        timed.acceptor.quiescent()
+    assert (timed.gone(2.36).blamed == "") is is_right
+
+
 def test_a_queue_with_a_consumer_that_timed_out_says_nothing_of_others() -> None:
     """That one may still be there, when the other must be gone."""
     broker = Broker(dialect_named("rabbitmq-4.3"))
