@@ -138,7 +138,11 @@ class Connections:
             if connection is but:
                 continue
             now = connection.now()
-            # All that had come was read just now: if nobody called us for long, that is not held against it.
+            if now >= connection.given_up_at():
+                # what has come by now counts, however long nobody called us, or let us run, since it was looked for
+                connection.read()
+            if connection.ended:
+                continue
             if now >= connection.given_up_at():
                 connection.end(NO_HEARTBEAT)
             elif now >= connection.heartbeat_due():
