@@ -7,14 +7,14 @@ are carried out by the text that leaves the choice open.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.profile.carrying_out import SEQUENCE, CarryingOut
 from amqpspec.conformance.profile.profile import BASE, Profile, SeenChoice, SeenExtension, Working
-from amqpspec.conformance.profile.shows import shows, shows_of_extensions
+from amqpspec.conformance.profile.shows import shows, shows_of_extensions, shows_of_meanings
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.traces.trace_row import TraceRow, row_event
@@ -81,13 +81,16 @@ def measure(
                 for name in of_extensions
                 if name in done
             ]
-            ignored = _ignored(carrying_out, place, seen_extensions, lacking)
+            in_part = [each.capability for each in seen_extensions if each.working is Working.IN_PART]
+            otherwise = dict.fromkeys(_ignored(carrying_out, place, in_part, lacking), Working.IGNORED)
+            in_part = [each for each in in_part if each not in otherwise]
+            otherwise |= dict.fromkeys(_meaning_something_else(carrying_out, place, in_part), Working.OTHER_MEANING)
     seen_rows = {name: rows[name] for name in TEXT_CHOICES if name in of_choices and name in done}
     seen = _all_seen(seen_rows, lacking, errors)
     return Profile(
         (*(each for each in means if each.choice.name in choices), *seen),
         tuple(
-            replace(each, working=Working.IGNORED) if each.capability in ignored else each for each in seen_extensions
+            replace(each, working=otherwise.get(each.capability, each.working)) for each in seen_extensions
         ),
         tuple(sorted(announced.difference(of_extensions))),
         tuple(errors),
@@ -205,19 +208,32 @@ def _seen_extension(
 
 
 def _ignored(
-    carrying_out: CarryingOut, place: Path, seen: Iterable[SeenExtension], lacking: Mapping[str, str]
+    carrying_out: CarryingOut, place: Path, names: Collection[str], lacking: Mapping[str, str]
 ) -> set[str]:
-    """Those that do not work, and make no difference: all is right if it is carried out again as if nobody had it."""
-    names = [each.capability for each in seen if each.working is Working.IN_PART]
-    sequences = {f"{name} (without)": shows_of_extensions()[name] for name in names}
+    """Those that make no difference: all is right if it is carried out again as if nobody had it. That is done side by
+    side, and where it is not right once more alone, as a broker may get wrong what comes side by side.
+    """
     bases = {f"{name} (without)": with_choices(text_with(_beside(name)), lacking) for name in names}
-    done = carrying_out.carry_out(sequences, bases)
-    rows = rows_by_name(place) if names else {}
-    return {
-        name
-        for name, (sequence, base) in zip(names, bases.items(), strict=True)
-        if sequence in done and _explains_but_for_counts(judged_by(rows[sequence], base))
-    }
+    files = {f"{name} (without)": shows_of_extensions()[name] for name in names}
+    ignored: set[str] = set()
+    for batch in (list(names), *([name] for name in names)):
+        sequences = {f"{name} (without)": name for name in batch if name not in ignored}
+        done = carrying_out.carry_out({each: files[each] for each in sequences}, bases)
+        rows = rows_by_name(place) if done else {}
+        ignored |= {sequences[each] for each in done if _explains_but_for_counts(judged_by(rows[each], bases[each]))}
+    return ignored
+
+
+def _meaning_something_else(carrying_out: CarryingOut, place: Path, names: Iterable[str]) -> Iterator[str]:
+    """Those by whose word the broker means something that is known: it goes as the commands for that have it."""
+    for name in names:
+        if name not in shows_of_meanings():
+            continue
+        sequence, file = f"{name} (another meaning)", shows_of_meanings()[name]
+        if carrying_out.carry_out({sequence: file}, {sequence: BASE}):
+            judgement = judged_by(rows_by_name(place)[sequence], BASE)
+            if judgement.failures and " r" in judgement.failures[0].command:
+                yield name
 
 
 def _text_of(capability: str) -> Dialect:

@@ -49,6 +49,8 @@ class Working(StrEnum):
     #: it makes a difference, and not the one that it should
     IN_PART = "works in part"
     IGNORED = "is accepted and ignored"
+    #: known of others as well: `conformance/profile/meanings`
+    OTHER_MEANING = "means something else"
     REFUSED = "is refused"
 
 

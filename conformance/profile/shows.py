@@ -1,5 +1,5 @@
-"""The command files that show a choice (`shows/`, named after it), an extension (`extensions/`) or a setting of
-RabbitMQ (`of_settings/`).
+"""The command files that show a choice (`shows/`, named after it), an extension (`extensions/`), another meaning of one
+(`meanings/`) or a setting of RabbitMQ (`of_settings/`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,15 @@ def shows() -> Mapping[str, CommandFile]:
 def shows_of_extensions() -> Mapping[str, CommandFile]:
     """By the name of the capability."""
     return _read(_DIRECTORY / "extensions")
+
+
+@cache
+def shows_of_meanings() -> Mapping[str, CommandFile]:
+    """By the name of the feature: what else a broker may mean by its word. From the queue `r` on it goes
+    otherwise there
+    than RabbitMQ has it.
+    """
+    return _read(_DIRECTORY / "meanings")
 
 
 @cache

@@ -42,6 +42,7 @@ class ProtocolError(Exception):
         any_text: bool = False,
         any_code: bool = False,
         named_code: bool = False,
+        unsettled_code: bool = False,
         identifiers: tuple[int, int] | None = None,
         pattern: Pattern | None = None,
     ) -> None:
@@ -58,6 +59,8 @@ class ProtocolError(Exception):
         self.any_code = any_code
         #: the text names this one, though it leaves open those of other errors by the same requirement
         self.named_code = named_code
+        #: the text leaves it open, and what a broker was seen to choose is about another method
+        self.unsettled_code = unsettled_code
         #: class and method that the close names, if not those of the frame that it is about
         self.identifiers = identifiers
         #: right texts, where more than `text` is right

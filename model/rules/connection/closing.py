@@ -55,6 +55,7 @@ from amqpspec.model.broker.limits import limit_channel
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.promises.choices import ConsumerTimeouts
 from amqpspec.model.promises.queue_types import QueueType
+from amqpspec.model.promises.text_choices import CODES
 from amqpspec.model.protocol.errors import FrameError, ProtocolError
 from amqpspec.model.protocol.methods import METHOD_IDS, TraceEvent
 from amqpspec.model.protocol.patterns import Anything, OneOf
@@ -196,6 +197,8 @@ def _codes(broker: Broker, error: ProtocolError) -> int | OneOf | Anything:
     if error.any_code:
         return Anything(error.code)
     codes = broker.dialect.text.codes.get(error.requirement, ())
+    if codes and error.unsettled_code:
+        codes = CODES[error.requirement]
     if len(codes) == 1:  # settled, for what has no code of its own
         return error.code if error.named_code else codes[0]
     codes = tuple(dict.fromkeys((error.code, *codes)))

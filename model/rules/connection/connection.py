@@ -78,7 +78,9 @@ def connection_input(broker: Broker, connection: Connection, method: Method) -> 
         end_connection(broker, connection)
         refuse_silently(broker, connection, "CONN-019")
     else:
-        error = ProtocolError("CONN-019", 504, "unexpected method in connection state running")
+        is_settled = method.name == "connection.open"  # the choice `second-open`
+        wrong = "unexpected method in connection state running"
+        error = ProtocolError("CONN-019", 504, wrong, unsettled_code=not is_settled)
         fail_channel_zero(broker, connection, method, error)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from amqpspec.conformance.profile.measuring import measure
@@ -17,6 +19,8 @@ from amqpspec.model.promises.dialects.settled import TEXT_CHOICES
 from amqpspec.model.promises.features import FEATURES
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.clock import FastForwardClock
+from amqpspec.targets.embedded.hooks import Fault, Proceed
+from amqpspec.targets.embedded.served_broker import ServedBroker
 
 ALL = text_with(EXTENSIONS)
 
@@ -80,7 +84,7 @@ def test_an_extension_works_where_what_it_is_about_is_kept(fault: str | None, wo
     assert seen.works is works and not seen.announced
 
 
-def tried(feature: str, fault: str | None = None, dialect: Dialect = ALL) -> Working:
+def tried(feature: str, fault: str | Fault | None = None, dialect: Dialect = ALL) -> Working:
     clock = FastForwardClock()
     with EmbeddedBroker(dialect, fault=fault, clock=clock) as broker:
         description = TargetDescription("embedded", "amqpspec", "0", "amqp-0-9-1")
@@ -113,3 +117,14 @@ def test_what_does_not_work_is_ignored_or_works_in_part(feature: str, fault: str
 def test_what_the_broker_does_not_have_is_ignored_or_refused() -> None:
     assert tried("x-message-ttl", dialect=AMQP_0_9_1) is Working.IGNORED
     assert tried("direct_reply_to", dialect=AMQP_0_9_1) is Working.REFUSED
+
+
+def test_an_expiration_may_be_a_moment() -> None:
+    """As in Qpid Broker-J: a message that expires in a minute by RabbitMQ's meaning has expired in 1970."""
+
+    def drop_what_is_over(broker: ServedBroker, publish: Any, proceed: Proceed) -> None:
+        if int(publish.content.properties.get("expiration", "4102444800000")) > 10**12:
+            proceed(publish)
+
+    fault = Fault("expiration-is-a-moment", "TTL-001", ".", frozenset({"basic.publish"}), drop_what_is_over)
+    assert tried("expiration", fault, AMQP_0_9_1) is Working.OTHER_MEANING

@@ -94,3 +94,11 @@ def test_an_example_that_is_none_is_shown_before_one_that_is() -> None:
     tally.add(replace(like, sequence="later", failures=(other,)))
     shown = tally.found[found.identity]
     assert (shown.failure.like, shown.sequence, shown.sequences) == ("", "later", 2)
+
+
+def test_the_code_for_a_second_open_settles_no_other_error_of_channel_zero() -> None:
+    """As in Qpid Broker-J, which answers connection.open with 503, and a method of another class with 504."""
+    rows = _recorded("rabbitmq-4.3-scenarios")["scenario CONN-019"]
+    settled = TraceRow(**{**rows[0], "dialect": f"{TEXT};second-open=503", "product": "MyBroker"})
+    found = [each.observed for each in judge([settled, *rows[1:]]).failures]
+    assert len(found) == 1 and found[0].startswith("b.0") and "method-id=40" in found[0]
