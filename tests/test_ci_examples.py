@@ -94,7 +94,8 @@ def test_the_action_fails_as_the_run_does(tmp_path: Path, deviations: str, code:
     """Its script, as a shell runs it."""
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     (tmp_path / "accepted.toml").write_text(
-        '[[deviation]]\nidentity = "*|missing frame|basic.deliver"\nreason = "for a test"\nby-chance = true\n', encoding="utf-8"
+        '[[deviation]]\nidentity = "*|missing frame|basic.deliver"\nreason = "for a test"\nby-chance = true\n',
+        encoding="utf-8",
     )
     (tmp_path / "amqpspec").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m amqpspec "$@"\n', encoding="utf-8")
     (tmp_path / "amqpspec").chmod(0o755)
