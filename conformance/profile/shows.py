@@ -1,5 +1,5 @@
 """The command files that show a choice (`shows/`, named after it), an extension (`extensions/`) or a setting of
-RabbitMQ (`of_settings/`).
+RabbitMQ (`of_settings/`); and those that show a way of RabbitMQ's own (`of_ways/`).
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ def shows_of_extensions() -> Mapping[str, CommandFile]:
 def shows_of_settings() -> Mapping[str, CommandFile]:
     """By the name of the setting (`model.promises.settings`)."""
     return _read(_DIRECTORY / "of_settings")
+
+
+@cache
+def shows_of_ways() -> Mapping[str, CommandFile]:
+    """By a name of the way; its title says what it is about."""
+    return _read(_DIRECTORY / "of_ways")
 
 
 def gentle() -> list[str]:
