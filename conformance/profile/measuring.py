@@ -86,8 +86,7 @@ def measure(
                 if name in done
             ]
             ignored = _ignored(carrying_out, place, seen_extensions, lacking)
-            shown = [each.capability for each in seen_extensions if each.is_judged]
-            done_ways = carry_out_ways(carrying_out, with_choices(text_with(shown), lacking)) if ways else set()
+            done_ways = carry_out_ways(carrying_out) if ways else set()
             seen = seen_ways(done_ways, rows_by_name(place) if done_ways else {})
     seen_rows = {name: rows[name] for name in TEXT_CHOICES if name in of_choices and name in done}
     seen_choices = _all_seen(seen_rows, lacking, errors)

@@ -1,7 +1,7 @@
 """RabbitMQ's own ways, which are no part of a feature: wording, codes, forms of headers, what is refused.
 
 A product that is not RabbitMQ need not have them, and whoever has applications of RabbitMQ wants to know. The commands
-of each (`of_ways/`) are carried out as those of a choice are, and their trace is judged by RabbitMQ's newest dialect:
+of each (`of_ways/`) are carried out as those of a choice are, and judged by RabbitMQ's newest dialect:
 what that finds wrong first is what the product does otherwise. Nothing of it decides anything.
 """
 
@@ -16,14 +16,14 @@ from amqpspec.conformance.traces.trace_row import TraceRow
 from amqpspec.conformance.verdicts.as_rabbitmq import RABBITMQS
 from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.conformance.verdicts.judgement import SeenWay
-from amqpspec.model.promises.choices import Dialect
+from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Verdict
 
 
-def carry_out_ways(carrying_out: CarryingOut, base: Dialect) -> set[str]:
-    """`base`: what is known of the product. Gives the names of those that were carried out to their end."""
+def carry_out_ways(carrying_out: CarryingOut) -> set[str]:
+    """Gives the names of those that were carried out to their end."""
     files = shows_of_ways()
-    return carrying_out.carry_out(files, dict.fromkeys(files, base))
+    return carrying_out.carry_out(files, dict.fromkeys(files, dialect_named(RABBITMQS[0])))
 
 
 def seen_ways(names: set[str], rows: Mapping[str, Sequence[TraceRow]]) -> tuple[SeenWay, ...]:
@@ -33,9 +33,7 @@ def seen_ways(names: set[str], rows: Mapping[str, Sequence[TraceRow]]) -> tuple[
 
 
 def _seen_way(name: str, rows: Sequence[TraceRow]) -> SeenWay | None:
-    start, end = rows[0].copy(), rows[-1].copy()
-    start["dialect"], end["verdict"] = RABBITMQS[0], Verdict.PASS.value
-    judgement = judge([start, *rows[1:-1], end])
+    judgement = judge(rows)
     about = shows_of_ways()[name].title
     if judgement.verdict is Verdict.PASS:
         return SeenWay(name, about, True)
