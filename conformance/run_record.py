@@ -174,6 +174,7 @@ class RunRecord:
             left_behind=tuple(f"{kind} {name}" for kind, name in self.left_behind),
             not_whole=self.not_whole,
             connections_left=self.connections_left,
+            compatibility=target.compatibility,
             causes=self._causes.causes + wrong_ends(failures),
             left_alone=tuple((rule, why) for rule, why in self._broken.avoided.items() if rule in left_alone),
             scenarios_extent=_extent(self._ended_by[True], self._ended_anew[True]),

@@ -25,6 +25,7 @@ from amqpspec.reports.as_known import (
     headline_as_known,
     new_as_known,
 )
+from amqpspec.reports.compatibility import COMPATIBILITY_HEADING, compatibility_line, otherwise
 from amqpspec.reports.extent import MOST_RULES, extent_lines
 from amqpspec.reports.listing import AS_RABBITMQ_HEADING, AS_RABBITMQ_HINT, Heading, failing, heading_of
 from amqpspec.reports.one_cause import in_words, shown_together
@@ -137,6 +138,9 @@ def render_html(
         as_rabbitmq=[entry for entry in worst if is_as_rabbitmq(entry)],
         as_rabbitmq_heading=AS_RABBITMQ_HEADING,
         as_rabbitmq_hint=AS_RABBITMQ_HINT,
+        compatibility_heading=COMPATIBILITY_HEADING,
+        compatibility_line=compatibility_line(result.compatibility) if result.compatibility else "",
+        otherwise=otherwise(result.compatibility),
         together=together,
         under=under,
         only_under={entry.id for entry in worst} - shown.keys(),

@@ -14,6 +14,7 @@ from amqpspec.model.promises.severity import severity_of
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.as_known import DefectEntry, defect_entries
+from amqpspec.reports.compatibility import compatibility_as_json
 from amqpspec.reports.listing import in_order
 
 
@@ -42,7 +43,8 @@ def report_object(result: RunResult) -> dict[str, Any]:
     sequences are `blocked` by that; where `answer` is "socket.closed" or a close, it comes in place of `what` is owed;
     `left_alone` the rules that the search leaves alone, each with the identity that is the reason;
     `left_behind` what the run made and the broker did not delete, `connections_left` how many connections it keeps;
-    `not_whole` what is wrong with the broker at the end;
+    `not_whole` what is wrong with the broker at the end; `compatibility` the ways of RabbitMQ's own that were looked at
+    of a product that is not RabbitMQ, `same` if it has them, else what RabbitMQ does and what was `observed`;
     `problems` what is wrong with the deviation file; `errors` are those of this suite, each with the commands of the
     sequence that it was raised in, if it was in one.
     `measurements` are of times that were up, all in seconds: `late` is by how much the broker was late, at least and
@@ -70,6 +72,7 @@ def report_object(result: RunResult) -> dict[str, Any]:
         "left_alone": dict(result.left_alone),
         "left_behind": list(result.left_behind),
         "connections_left": result.connections_left,
+        "compatibility": compatibility_as_json(result.compatibility),
         "decided": sorted(result.decided),
         "not_whole": list(result.not_whole),
         "problems": list(result.problems),

@@ -8,7 +8,8 @@
 | inconclusive | `<error>` with the reason |
 | not exercised, not applicable | `<skipped>` with the reason |
 
-Test cases with failures come first, the gravest at the head. The verdict is that against the promise. How many
+Test cases with failures come first, the gravest at the head. Of failures that come from one cause the first names the
+cause and the others, and these name the first. The verdict is that against the promise. How many
 requirements fail against the broker as it is known is a property of the suite.
 """
 
@@ -27,6 +28,7 @@ from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import as_known_text, broker_as_known, not_seen
 from amqpspec.reports.listing import failing
+from amqpspec.reports.one_cause import in_words, shown_together
 from amqpspec.reports.overview import NOTHING, Entry, again, entries, notes
 from amqpspec.reports.text import visible
 
@@ -99,7 +101,8 @@ def _case(entry: Entry, result: RunResult) -> TestCase:
             for found in new:
                 severity, _, *said = notes(found, result.target.dialect, result.target.judged_version)
                 what = f"{severity}: {found.failure.shape}, {found.failure.detail}: {found.failure.observed}"
-                message = f"{what} ({', '.join(said)})"
+                cause = _one_cause(found, result)
+                message = f"{cause}{what} ({', '.join(said)})"
                 case.add_failure_info(visible(message), _texts(entry, (found,), result), str(found.failure.shape))
             if not new:
                 case.add_failure_info("the requirement failed; its failures are not in the result")
@@ -111,6 +114,18 @@ def _case(entry: Entry, result: RunResult) -> TestCase:
         case Verdict.NOT_APPLICABLE:
             case.add_skipped_info(visible(f"not applicable: {entry.outcome.reason or 'no reason was recorded'}"))
     return case
+
+
+def _one_cause(found: FoundFailure, result: RunResult) -> str:
+    """What begins the message where failures of several requirements come from one cause: the first one names all, and
+    the others name it.
+    """
+    for each in shown_together(result):
+        if each.first.failure.identity == found.failure.identity:
+            return f"one cause: {each.in_words}; "
+        if any(other.failure.identity == found.failure.identity for other in each.others):
+            return f"under {each.first.failure.requirement}, of one cause ({in_words(each.cause)}); "
+    return ""
 
 
 def _warnings(entry: Entry, result: RunResult) -> str | None:

@@ -11,6 +11,7 @@ from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.versions import newer_sentence
 from amqpspec.reports.accuracy import accuracy_line
 from amqpspec.reports.as_known import as_known_text, broker_as_known, defect_entries, headline_as_known
+from amqpspec.reports.compatibility import COMPATIBILITY_HEADING, compatibility_line, otherwise
 from amqpspec.reports.extent import extent_lines
 from amqpspec.reports.listing import AS_RABBITMQ_HEADING, AS_RABBITMQ_HINT, Heading, heading_of, pairs
 from amqpspec.reports.one_cause import shown_together
@@ -70,11 +71,23 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
             lines += ["", f"## {AS_RABBITMQ_HEADING}", "", f"{AS_RABBITMQ_HINT}."]
         last = heading
         lines += _failure(entry, found, result, together.get(found.failure.identity))
+    lines += _compatibility(result)
     lines += _defects(result)
     if result.undecided:
         lines += ["", "## Inconclusive sequences", ""]
         lines += [f"- {prose(sequence)}: {prose(reason)}" for sequence, reason in result.undecided]
     return "\n".join(lines) + "\n"
+
+
+def _compatibility(result: RunResult) -> list[str]:
+    if not result.compatibility:
+        return []
+    rows = [
+        f"| {prose(each.about)} | {prose(each.rabbitmq)} | {prose(each.observed)} |"
+        for each in otherwise(result.compatibility)
+    ]
+    table = ["", "| what | RabbitMQ | this broker |", "|---|---|---|", *rows] if rows else []
+    return ["", f"## {COMPATIBILITY_HEADING}", "", f"{prose(compatibility_line(result.compatibility))}.", *table]
 
 
 def _defects(result: RunResult) -> list[str]:

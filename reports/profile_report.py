@@ -11,6 +11,12 @@ from rich.text import Text
 from amqpspec.conformance.profile.profile import Profile, SeenChoice, SeenExtension
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.features import FEATURES
+from amqpspec.reports.compatibility import (
+    COMPATIBILITY_HEADING,
+    compatibility_as_json,
+    compatibility_line,
+    otherwise,
+)
 from amqpspec.reports.readable_table import ReadableTable, text_column
 from amqpspec.reports.text import plural, visible
 
@@ -34,6 +40,13 @@ def print_profile(console: Console, profile: Profile, target: TargetDescription)
     for extension in profile.extensions:
         line = Text(visible(f"{extension.capability}: {_extension(extension)}"))
         console.print(line, style="red" if extension.announced and not extension.works else "")
+    if profile.ways:
+        console.print(COMPATIBILITY_HEADING, style="bold")
+        ways = ReadableTable(*map(text_column, ("what", "RabbitMQ", "this broker")))
+        for way in otherwise(profile.compatibility):
+            ways.add_row(*(Text(visible(each)) for each in (way.about, way.rabbitmq, way.observed)))
+        console.print(ways)
+        console.print(f"{compatibility_line(profile.compatibility)}.")
     console.print(summary(profile))
 
 
@@ -91,6 +104,7 @@ def profile_as_json(profile: Profile, target: TargetDescription) -> str:
             }
             for each in profile.extensions
         ],
+        "compatibility": compatibility_as_json(profile.compatibility),
         "settings": [
             {
                 "name": each.choice.name,

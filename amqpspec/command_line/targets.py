@@ -136,7 +136,10 @@ class StartedTarget:
     def _start(self) -> TargetUnderTest:
         target = self._introduced()
         if self._target is not None:
-            known = replace(target, description=self._target.description, capabilities=self._target.capabilities)
+            known = replace(
+                target, description=self._target.description, capabilities=self._target.capabilities,
+                not_working=self._target.not_working, compatibility=self._target.compatibility,
+            )  # fmt: skip
             return self._through_library(known)
         dialect = dialect_named(target.description.dialect)
         again = self._introduced_again if self.restarts is not None else None
@@ -147,10 +150,15 @@ class StartedTarget:
         elif not self._is_said and not self._is_known:
             if getattr(self._options, "profile", False):
                 names = gentle()
-                dialect = measure(target, self._options.out / "profile.jsonl", names, names, again).dialect
+                profile = measure(target, self._options.out / "profile.jsonl", names, names, again)
+                dialect = profile.dialect
+                self._introduction = replace(
+                    self._introduction, not_working=profile.not_working, compatibility=profile.compatibility
+                )
             else:
                 # what a broker is looked at by is no choice of its own
-                dialect = with_choices(dialect, measure(target, None, NAMES_OF_MEANS, (), again).settled)
+                seen = measure(target, None, NAMES_OF_MEANS, (), again, ways=False)
+                dialect = with_choices(dialect, seen.settled)
             target = self._introduction
         description = replace(target.description, dialect=dialect.name)
         capabilities = (target.capabilities or frozenset()) | dialect.announced

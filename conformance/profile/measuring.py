@@ -15,6 +15,7 @@ from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.profile.carrying_out import SEQUENCE, CarryingOut
 from amqpspec.conformance.profile.profile import BASE, Profile, SeenChoice, SeenExtension, Working
 from amqpspec.conformance.profile.shows import shows, shows_of_extensions, shows_of_meanings
+from amqpspec.conformance.profile.ways import carry_out_ways, seen_ways
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.traces.trace_row import TraceRow, row_event
@@ -54,11 +55,14 @@ def measure(
     choices: Collection[str] = TEXT_CHOICES,
     extensions: Collection[str] = EXTENSIONS,
     start_again: Callable[[], TargetUnderTest] | None = None,
+    *,
+    ways: bool = True,
 ) -> Profile:
     """The profile of the target, or as much of it as is about these. Raises `TargetError` when it is lost.
 
     `trace_file`: where the trace stays; None: nowhere. What a broker may not survive comes last.
     `start_again`: starts a target that was lost; what was under way then is no part of the profile.
+    `ways`: RabbitMQ's own are looked at as well.
     """
     means_names = {each.name for each in MEANS}
     of_choices = {name: file for name, file in shows().items() if name in choices and name not in means_names}
@@ -85,15 +89,16 @@ def measure(
             otherwise = dict.fromkeys(_ignored(carrying_out, place, in_part, lacking), Working.IGNORED)
             in_part = [each for each in in_part if each not in otherwise]
             otherwise |= dict.fromkeys(_meaning_something_else(carrying_out, place, in_part), Working.OTHER_MEANING)
+            done_ways = carry_out_ways(carrying_out) if ways else set()
+            seen = seen_ways(done_ways, rows_by_name(place) if done_ways else {})
     seen_rows = {name: rows[name] for name in TEXT_CHOICES if name in of_choices and name in done}
-    seen = _all_seen(seen_rows, lacking, errors)
+    seen_choices = _all_seen(seen_rows, lacking, errors)
     return Profile(
-        (*(each for each in means if each.choice.name in choices), *seen),
-        tuple(
-            replace(each, working=otherwise.get(each.capability, each.working)) for each in seen_extensions
-        ),
+        (*(each for each in means if each.choice.name in choices), *seen_choices),
+        tuple(replace(each, working=otherwise.get(each.capability, each.working)) for each in seen_extensions),
         tuple(sorted(announced.difference(of_extensions))),
         tuple(errors),
+        ways=seen,
     )
 
 

@@ -6,13 +6,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from amqpspec.conformance.verdicts.judgement import SuiteError
+from amqpspec.conformance.verdicts.judgement import SeenWay, SuiteError
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialect_names import choices_of
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 from amqpspec.model.promises.dialects.settled import ALL_CHOICES, with_choices
 from amqpspec.model.promises.features import FEATURES
+from amqpspec.model.promises.text_contradictions import RABBITMQ
 from amqpspec.model.promises.text_means import MEANS
 from amqpspec.model.promises.text_values import TextChoice, Value
 
@@ -54,6 +55,14 @@ class Working(StrEnum):
     REFUSED = "is refused"
 
 
+_IN_SHORT = {
+    Working.WORKS: "works",
+    Working.IN_PART: "works in part",
+    Working.IGNORED: "no effect",
+    Working.REFUSED: "refused",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class SeenExtension:
     """What was seen of one extension."""
@@ -67,6 +76,11 @@ class SeenExtension:
     @property
     def works(self) -> bool:
         return self.working is Working.WORKS
+
+    @property
+    def in_short(self) -> str:
+        """What came of trying it, in a few words."""
+        return f"{self.capability}: tried, {_IN_SHORT[self.working]}"
 
     @property
     def is_judged(self) -> bool:
@@ -85,6 +99,8 @@ class Profile:
     errors: tuple[SuiteError, ...] = ()
     #: of RabbitMQ (`conformance.profile.settings`)
     settings: tuple[SeenChoice, ...] = ()
+    #: RabbitMQ's own ways (`conformance.profile.ways`)
+    ways: tuple[SeenWay, ...] = ()
 
     @property
     def base(self) -> str:
@@ -103,6 +119,32 @@ class Profile:
         tried = {each.capability for each in self.extensions}
         needs = FEATURES[capability].needs if capability in FEATURES else ()
         return all(each in seen or each not in FEATURES or each not in tried for each in needs)
+
+    @property
+    def not_working(self) -> dict[str, str]:
+        """What the broker is not held to of what was tried: to what came of it, in a few words."""
+        return {each.capability: each.in_short for each in self.extensions if each.capability not in self.held_to}
+
+    @property
+    def compatibility(self) -> tuple[SeenWay, ...]:
+        """What it does as RabbitMQ does and what otherwise, of all that was looked at."""
+        features = tuple(
+            SeenWay(
+                each.capability, f"the extension {each.capability}", each.works, "works",
+                "" if each.works else f"tried, {_IN_SHORT[each.working]}",
+            )
+            for each in self.extensions
+        )  # fmt: skip
+        choices = tuple(
+            SeenWay(
+                each.choice.name, each.choice.about, RABBITMQ in each.value.like, way.does,
+                "" if RABBITMQ in each.value.like else each.value.does,
+            )
+            for each in self.choices
+            if each.value is not None
+            and (way := next((value for value in each.choice.values if RABBITMQ in value.like), None)) is not None
+        )  # fmt: skip
+        return features + choices + self.ways
 
     @property
     def settled(self) -> dict[str, str]:

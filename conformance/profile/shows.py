@@ -1,5 +1,5 @@
 """The command files that show a choice (`shows/`, named after it), an extension (`extensions/`), another meaning of one
-(`meanings/`) or a setting of RabbitMQ (`of_settings/`).
+(`meanings/`), a setting of RabbitMQ (`of_settings/`), or a way of RabbitMQ's own (`of_ways/`).
 """
 
 from __future__ import annotations
@@ -38,6 +38,12 @@ def shows_of_meanings() -> Mapping[str, CommandFile]:
 def shows_of_settings() -> Mapping[str, CommandFile]:
     """By the name of the setting (`model.promises.settings`)."""
     return _read(_DIRECTORY / "of_settings")
+
+
+@cache
+def shows_of_ways() -> Mapping[str, CommandFile]:
+    """By a name of the way; its title says what it is about."""
+    return _read(_DIRECTORY / "of_ways")
 
 
 def gentle() -> list[str]:

@@ -40,12 +40,16 @@ def applicable(scenarios: Iterable[CommandFile], target: TargetUnderTest) -> lis
 def not_applicable(target: TargetUnderTest) -> dict[str, str]:
     """The requirements none of whose scenarios can be run on the target, with the reason.
 
-    Also those without a scenario that are about a capability which the target does not advertise.
+    Also those without a scenario that are about a capability which the target does not advertise, or about a feature
+    that was tried and does not work.
     """
     reasons: dict[str, str] = {}
-    for id in requirements():
+    for id, each in requirements().items():
+        tried = (why for feature in each.features if (why := target.not_working.get(feature)))
         if absent := _absent(target, (), [id]):
-            reasons[id] = f"the broker does not advertise {absent}"
+            reasons[id] = target.not_working.get(absent, f"the broker does not advertise {absent}")
+        elif each.note_in(target.description.dialect) is None and (why := next(tried, None)) is not None:
+            reasons[id] = why
     runnable: set[str] = set()
     for scenario in selected((), target.description.dialect):
         if scenario.requirement is None:
@@ -118,7 +122,7 @@ def _not_advertised(scenario: CommandFile, target: TargetUnderTest) -> str | Non
     """An extension that is not advertised is asked for by nobody."""
     methods = {command.method for command in scenario.commands}
     absent = _absent(target, methods, [scenario.requirement] if scenario.requirement else [])
-    return f"the broker does not advertise {absent}" if absent else None
+    return target.not_working.get(absent, f"the broker does not advertise {absent}") if absent else None
 
 
 def _not_answered(scenario: CommandFile, target: TargetUnderTest) -> str | None:

@@ -169,7 +169,7 @@ class Actions:
     def declare(self, channel: Key, queue: str, kind: str) -> None:
         """Declare a durable queue of that kind unless it is there."""
         arguments: Table = {"queue": queue, "durable": True}
-        if KINDS[kind] and self.dialect.extensions:
+        if KINDS[kind]:
             arguments["arguments"] = dict(KINDS[kind])
         if self.plan.queue(queue) is None:
             self.issue(channel, "queue.declare", arguments)

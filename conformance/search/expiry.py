@@ -34,9 +34,9 @@ class ExpiryActions(TransactionActions):
 
     def let_expire(self, draw: Draw) -> None:
         """Messages of a queue live for a short time or a long one, some of them with a client meanwhile."""
-        if not self.dialect.extensions:
+        if not self.dialect.has("expiration") and not self.dialect.has("x-message-ttl"):
             return
-        if draw(seldom):
+        if draw(seldom) and self.dialect.extensions:
             self._let_expire_in_a_circle(draw)
             return
         channel = self.a_publisher(draw)

@@ -198,7 +198,10 @@ class CommandSearch(
         if command.method not in self.absent:
             command = without(command, self.refused)
             if not self.dialect.extensions:
-                command = judgeable(command, self.plan)
+                left = judgeable(command, self.plan)
+                if left is None:
+                    return
+                command = left
             if self.avoided and self._is_avoided(command):
                 return
             if self.keeps_out_of_windows and self.plan.arms(command, followed(self.dialect.name).windows):

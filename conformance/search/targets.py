@@ -72,10 +72,9 @@ class TargetActions(TrafficActions):
         if self.plan.queue(name) is not None:
             return
         arguments: Table = {"queue": name, "durable": True}
-        if self.dialect.extensions:
-            table = self._kind_of_target(draw, name)
-            if table:
-                arguments["arguments"] = table
+        table = self._kind_of_target(draw, name)
+        if table:
+            arguments["arguments"] = table
         self.issue(self.channel(draw), "queue.declare", arguments)
 
     def _kind_of_target(self, draw: Draw, name: str) -> Table:
@@ -187,9 +186,10 @@ class TargetActions(TrafficActions):
         if name in self.plan.broker.exchanges and draw(seldom):
             self.issue(channel, "exchange.delete", {"exchange": name})
             return
-        if name == "far" and self.dialect.extensions:
+        binds, names_alternates = map(self.dialect.has, ("exchange_exchange_bindings", "alternate-exchange"))
+        if name == "far" and (binds or names_alternates):
             self._make(channel, "all", "fanout", {})
-            if draw(flags):
+            if not binds or (names_alternates and draw(flags)):
                 self._make(channel, "far", "direct", {"alternate-exchange": "all"})
             else:
                 self._make(channel, "far", "fanout", {})

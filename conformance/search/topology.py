@@ -70,7 +70,7 @@ class TopologyActions(Actions):
             arguments["auto_delete"] = True
         if draw(seldom) and draw(seldom):
             arguments["internal"] = True
-        if self.dialect.extensions and draw(flags):
+        if self.dialect.has("alternate-exchange") and draw(flags):
             # best one that leads somewhere
             leading = [each.name for each in self.plan.broker.exchanges.values() if each.bindings]
             arguments["arguments"] = {"alternate-exchange": draw(st.sampled_from(leading or EXCHANGES))}
@@ -226,7 +226,7 @@ class TopologyActions(Actions):
 
     def ask_for_a_reply(self, draw: Draw) -> None:
         """A request that carries an address for direct replies, mostly with somebody who awaits them."""
-        if not self.dialect.extensions:
+        if not self.dialect.has("direct_reply_to"):
             return
         channel = self.channel(draw)
         state = self.state(channel)

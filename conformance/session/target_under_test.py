@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from amqpspec.conformance.verdicts.judgement import TargetDescription
+from amqpspec.conformance.verdicts.judgement import SeenWay, TargetDescription
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers.embedded_again import BrokenBroker
 from amqpspec.targets.brokers.faults import FaultInjector
@@ -49,6 +49,10 @@ class TargetUnderTest:
     #: what can be done to a broker of another kind, which the suite starts for all sequences that break it, as this one
     #: does not bear it
     faults_elsewhere: Collection[str] = ()
+    #: extensions that were tried and do not work: to what came of it, in a few words
+    not_working: Mapping[str, str] = field(default_factory=dict)
+    #: what of RabbitMQ's own ways was seen of it
+    compatibility: tuple[SeenWay, ...] = ()
 
     @property
     def offered_faults(self) -> Collection[str]:

@@ -129,6 +129,21 @@ class TargetDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenWay:
+    """A way of RabbitMQ's own that is no part of a feature, and whether a product that is not RabbitMQ has it. It
+    decides nothing (`conformance.profile.ways`).
+    """
+
+    name: str
+    about: str
+    #: RabbitMQ's newest dialect has nothing against what came
+    is_same: bool
+    #: what RabbitMQ does there, and what came instead, where it is not the same
+    rabbitmq: str = ""
+    observed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RequirementVerdict:
     """The verdicts of one requirement over all sequences; `reason` for inconclusive and not applicable, and for not
     exercised where it was kept without any ground (`conformance.verdicts.grounds`).
@@ -278,6 +293,8 @@ class RunResult:
     seconds_of: Mapping[str, float] = field(default_factory=dict)
     #: names of the scenarios that were carried out and decided
     decided: frozenset[str] = frozenset()
+    #: of a product that is not RabbitMQ, where its choices were looked at: what it does as RabbitMQ, and otherwise
+    compatibility: tuple[SeenWay, ...] = ()
     #: what is wrong with the deviation file
     problems: tuple[str, ...] = ()
     #: errors of this suite, which cost no more than the sequences that they were raised in

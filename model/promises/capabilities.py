@@ -73,6 +73,7 @@ RABBITMQS_OWN = frozenset(
         "CONFIRM-007",
         "CONFIRM-013",
         "CONFIRM-014",
+        "CONFIRM-015",
         "PUBLISH-017",
         "REPLY-002",
         "REPLY-003",

@@ -256,3 +256,8 @@ OWN_WAYS: Mapping[str, str] = MappingProxyType(
         "stream-read-again-is-redelivered": "whether what a stream delivers is a redelivery is RabbitMQ's way",
     }
 )
+
+#: Planted faults of what the text leaves open: name to why.
+OPEN_IN_THE_TEXT: Mapping[str, str] = MappingProxyType(
+    {"return-code-wrong": "the text has two codes for what cannot be delivered, and no sentence for either"}
+)

@@ -61,7 +61,9 @@ def run_suite(
             address = target
         else:
             if fault is not None:
-                broker: RunningBroker = stack.enter_context(EmbeddedBroker(dialect, fault=fault, clock=clock))
+                embedded = EmbeddedBroker(dialect, fault=fault, clock=clock)
+                broker: RunningBroker = stack.enter_context(embedded)
+                faults = embedded.faults()
             elif isinstance(target, str):
                 broker = stack.enter_context(running_broker(target, dialect, clock))
                 faults, own_broker = faults_of(broker), again_by(target, dialect.name if dialect is not None else "")

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -291,3 +292,12 @@ def test_what_is_not_advertised_is_not_applicable() -> None:
 
 def test_a_target_of_which_nothing_is_known_is_asked_for_everything() -> None:
     assert absent_methods(TargetUnderTest(Address("localhost"), DESCRIPTION)) == frozenset()
+
+
+def test_what_was_tried_and_does_not_work_is_told_so() -> None:
+    tried = {"x-message-ttl": "x-message-ttl: tried, no effect", "basic.nack": "basic.nack: tried, refused"}
+    text = replace(DESCRIPTION, dialect="amqp-0-9-1")
+    under = TargetUnderTest(Address("127.0.0.1", 1), text, capabilities=frozenset(), not_working=tried)
+    reasons = not_applicable(under)
+    assert (reasons["TTL-002"], reasons["ACK-014"]) == (tried["x-message-ttl"], tried["basic.nack"])
+    assert "TTL-001" not in reasons, "of what was not tried nothing is said"
