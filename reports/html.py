@@ -48,8 +48,6 @@ from amqpspec.reports.text import plural, visible
 
 #: Longer ladders of frames are folded.
 MOST_OPEN = 24
-#: So many lines about the deviation file and the end of the run are shown; further ones are folded.
-MOST_LINES = 5
 
 
 def page_environment() -> Environment:
@@ -114,15 +112,12 @@ def render_html(
     shown = {entry.id: first for entry in worst if (first := gravest(entry)) is not None}
     new = [entry for entry in worst if is_new[entry.id] and entry.id in shown]
     new.sort(key=lambda entry: shown[entry.id].order)
-    by_area = areas(listed)
     by_severity = [(words, list(some)) for words, some in groupby(new, heading)]
     return environment.get_template("report.html").render(
         result=result,
         target=result.target,
         headline=headline(result),
         headline_as_known=headline_as_known(result),
-        # not where the run is incomplete, undecided, or fails for what no failure of the broker explains
-        is_told_by_known=result.exit_code in (0, 1) and not (result.lost or result.problems or result.not_whole),
         new_as_known=new_as_known(result),
         broker_as_known=broker_as_known(result),
         newer=newer_sentence(result.target.judged_version),
@@ -134,8 +129,7 @@ def render_html(
         plot=accuracy_plot(result),
         accuracy_line=accuracy_line(result),
         accuracy_rows=accuracy_rows(result),
-        areas=by_area,
-        not_applicable=[each.name for each in by_area if each.counts[Verdict.NOT_APPLICABLE] == len(each.entries)],
+        areas=areas(listed),
         entries=listed,
         failing=worst,
         new_by_severity=by_severity,
@@ -152,7 +146,6 @@ def render_html(
         replays={found.failure.identity: replays.get(found.failure.identity, "") for found in result.failures},
         severities=severity_line(result),
         whole=whole_lines(result),
-        most_lines=MOST_LINES,
         summary=[(verdict, result.summary[verdict], result.summary_as_known[verdict]) for verdict in VERDICTS],
         signs=SIGNS,
         warning_sign=WARNING_SIGN,

@@ -44,12 +44,12 @@ def render_markdown(result: RunResult, registry: Mapping[str, Requirement] | Non
         f"{result.tool} {result.tool_version}, dialect {in_short(target.dialect)}, {result.mode}{seed}; "
         f"{plural(result.sequences, 'sequence')}, {plural(result.frames, 'frame')}.",
         "",
-        *([f"{prose(as_known)}.", ""] if as_known else []),
         *(f"- {prose(line)}." for line in extent),
         *([""] if extent else []),
         *(f"{prose(line)}.\n" for line in whole_lines(result)),
         *([f"{prose(severities)}.", ""] if severities else []),
         *([f"{prose(newer)}.", ""] if newer else []),
+        *([f"{prose(as_known)}.", ""] if as_known else []),
         *([f"{prose(measured)}.", ""] if measured else []),
         "| area | " + " | ".join(map(str, VERDICTS)) + " |",
         "|---" + "|--:" * len(VERDICTS) + "|",

@@ -280,23 +280,3 @@ class TestGates:
         both = replace(whole, failures=(*whole.failures, replace(whole.failures[0], failure=new)))
         for gate in Gate:
             assert [sign for _, sign in self.cells(through(both, gate))] == ["✗"]
-
-
-def test_the_page_says_first_whether_it_behaves_as_known_and_what_is_new_before_the_matrix() -> None:
-    as_known = render_html(defective_only())
-    lines = re.findall(r'<p class="headline ([a-z ]+)">(?:<span[^>]*>.</span>)? ?(.*?)</p>', as_known)
-    assert lines[0][0] == "pass" and lines[0][1].startswith("Behaves as RabbitMQ")
-    assert lines[1] == ("second", "Deviates from the promise: 1 known defect.")
-    assert as_known.index('id="matrix"') < as_known.index('id="failures"')
-    new = render_html(result())
-    assert re.search(r'<p class="headline fail"><span[^>]*>.</span> Does not behave', new)
-    assert new.index('id="failures"') < new.index('id="matrix"')
-
-
-def test_areas_that_are_wholly_not_applicable_are_one_line() -> None:
-    bare = result()
-    kept = tuple(each for each in bare.requirements if not each.id.startswith("TX-"))
-    outcomes = (*kept, replace(kept[0], id="TX-001", verdict=Verdict.NOT_APPLICABLE))
-    page = render_html(replace(bare, requirements=outcomes))
-    assert "Not applicable as a whole: tx." in page
-    assert '<th scope="row">tx</th>' not in page
