@@ -1,36 +1,49 @@
 """Pages of the site that are made of what is there: the README, the registry, `docs/findings.md` and the known defects.
 
-A page for each area of requirements, and one for each finding, which ends in what the model says of the known defect
-and in a program for pika that is made of its commands: nothing of it is written twice.
+A page for each area of requirements, each requirement and each finding. That of a finding ends in what the model says
+of the known defect, and in a program for pika that is made of its commands: nothing of it is written twice.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from amqpspec.conformance.explore.example import example
 from amqpspec.conformance.failures.by_hand import needs_operator
 from amqpspec.conformance.failures.reproducer import reproducer
 from amqpspec.conformance.failures.shrink import waits
 from amqpspec.conformance.failures.signs import Signs, signs_in, without_signs
 from amqpspec.conformance.language.command_file import parse_command_file
-from amqpspec.model.defects.known_defects import KNOWN_DEFECTS, defects_from
+from amqpspec.conformance.scenarios.scenario_files import all_scenarios
+from amqpspec.conformance.verdicts.rung import Kind, Rung
+from amqpspec.model.defects.known_defects import KNOWN_DEFECTS
 from amqpspec.model.judging.known_defect import KnownDefect
-from amqpspec.model.promises.registry import Requirement, requirements
+from amqpspec.model.promises.registry import IDENTIFIER, Requirement, requirements
 from amqpspec.model.promises.verdict import Failure, Shape
-from amqpspec.reports.sources import source_parts
+from amqpspec.reports.requirement_page import ladder, requirement_page
+from amqpspec.reports.requirement_page import text as escaped
 
 ROOT = Path(__file__).parent
 #: A finding: its heading, and its text.
 _FINDING = re.compile(r"^## (?P<title>.+?)\n(?P<text>.*?)(?=^##? [A-Z]|\Z)", re.MULTILINE | re.DOTALL)
 
 
+#: Pages across areas, with their titles.
+LESSONS = {
+    "life-of-a-publish.md": "The life of a publish",
+    "life-of-a-delivery.md": "The life of a delivery",
+    "what-ends-a-consumer.md": "What ends a consumer",
+    "what-a-restart-keeps.md": "What a restart keeps",
+}
+_LADDER = re.compile(r"^--8<-- ladder(?: of)? (\S+)$", re.MULTILINE)
+_DOCUMENT = re.compile(r"`docs/([a-z-]+\.md)`")
 _HOW_TO_READ = (
     "Lines that the program prints, one behind the other; *no* before one that does not come, though it was waited "
     "for. *By chance* is at one time and not at another, and takes a few tries; *rarely* takes many, or a busy broker."
@@ -52,31 +65,79 @@ def on_files(files: Files, config: Any) -> Files:
 
 def pages() -> Iterator[tuple[str, str]]:
     """The path and the Markdown of each page."""
-    yield "index.md", (ROOT / "README.md").read_text(encoding="utf-8")
+    yield "readme.md", (ROOT / "README.md").read_text(encoding="utf-8")
     registry = requirements()
     areas = [(area, list(some)) for area, some in groupby(registry.values(), lambda each: each.area)]
     yield "requirements/index.md", _index_of(areas)
+    about: dict[str, list[tuple[str, str]]] = {}
+    for found in findings():
+        for id in dict.fromkeys([found.requirement, *(defect.requirement for defect in found.defects)]):
+            about.setdefault(id, []).append((found.title, f"../findings/{found.place}"))
     for area, some in areas:
-        yield f"requirements/{area}.md", "\n".join([f"# Requirements: {area}\n", *map(_requirement, some)])
+        yield f"requirements/{area}.md", _area(area, some)
+        for each in some:
+            yield f"requirements/{each.id}.md", requirement_page(each, about.get(each.id, ()))
     yield from _findings()
 
 
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Names of documents and identifiers of requirements are links, and ladders are drawn."""
+    place = page.file.src_uri
+    if place.startswith(("requirements/", "findings/")):
+        return markdown
+    markdown = markdown.replace("](findings.md)", "](findings/index.md)")
+    markdown = _LADDER.sub(lambda found: _ladder_of(found[1]), markdown)
+    markdown = _DOCUMENT.sub(lambda found: _to_document(found, files), markdown)
+    if place in LESSONS:
+        known = requirements()
+        markdown = IDENTIFIER.sub(
+            lambda found: f"[{found[0]}](requirements/{found[0]}.md)" if found[0] in known else found[0], markdown
+        )
+    return markdown
+
+
+def _to_document(found: re.Match[str], files: Files) -> str:
+    name = found[1]
+    target = {"findings.md": "findings/index.md"}.get(name, name)
+    return f"[{found[0]}]({target})" if files.get_file_from_path(target) else found[0]
+
+
+def _ladder_of(name: str) -> str:
+    """The ladder of a scenario; "failure": of the failure on the first page."""
+    if name == "failure":
+        return ladder(failure_shown())
+    rungs = next((rungs for each in all_scenarios() if each.name == name and (rungs := example(each))), None)
+    if rungs is None:
+        raise ValueError(f"no scenario {name} whose frames can be shown")
+    return "\n" + ladder(rungs) + "\n"
+
+
+def failure_shown() -> list[Rung]:
+    """The failure that README.md shows, frames and commands in turn: the last delivery does not come."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    said = re.search(r"^  commands (.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert said is not None
+    (file,) = parse_command_file("\n".join(line.strip() for line in said[1].splitlines()), "README.md")
+    rungs = [rung for rung in example(file) if rung.kind is Kind.COMMAND or rung.text.startswith("basic.deliver")]
+    return [*rungs[:-1], replace(rungs[-1], kind=Kind.MISSING)]
+
+
 def _index_of(areas: list[tuple[str, list[Requirement]]]) -> str:
-    rows = [f"| [{area}]({area}.md) | {len(some)} | {some[0].id} to {some[-1].id} |" for area, some in areas]
-    return "\n".join(["# Requirements\n", "| area | number | identifiers |", "|---|---|---|", *rows]) + "\n"
+    rows = []
+    for area, some in areas:
+        first = ", ".join(f"[{each.id}]({each.id}.md)" for each in some[:3])
+        rows.append(f"| [{area}]({area}.md) | {len(some)} | {first} … |")
+    lessons = "".join(f"- [{title}](../{place})\n" for place, title in LESSONS.items())
+    return "\n".join(
+        ["# Learn the rules\n", "How the rules work together:\n", lessons, "All of them, each with a page of its own. "
+         'The search above finds words in them, as does `amqpspec requirements --search "prefetch basic.get"`.\n',
+         "| area | number | begins with |", "|---|---|---|", *rows]
+    ) + "\n"  # fmt: skip
 
 
-def _requirement(each: Requirement) -> str:
-    source = "".join(f"[{part.text}]({part.url})" if part.url else part.text for part in source_parts(each.source))
-    dialects = "\n".join(f"- {name}: {note}" for name, note in each.dialects.items())
-    known = "".join(
-        f"\nKnown defect `{defect.name}` ({defect.strength}; {', '.join(defect.brokers)}): {defect.statement}\n"
-        for defect in defects_from(each.id)
-    )
-    return (
-        f'## {each.id} {each.title} {{: #{each.id} }}\n\n{each.statement}\n\n*{each.level}, {each.strength}. '
-        f"Source:* {source}\n\n*What shows it:* {each.observable}\n\n{dialects}\n{known}"
-    )
+def _area(area: str, some: list[Requirement]) -> str:
+    rows = [f"| [{each.id}]({each.id}.md) | {escaped(each.title)} | {escaped(each.statement)} |" for each in some]
+    return "\n".join([f"# Requirements: {area}\n", "| | | the rule |", "|---|---|---|", *rows]) + "\n"
 
 
 @dataclass(frozen=True)
@@ -192,7 +253,7 @@ def _findings() -> Iterator[tuple[str, str]]:
     ]
     all_of_them = [f"| [{_cell(each.title)}]({each.place}) | {each.brokers or each.part} |" for each in listed]
     parts = [
-        head, "", "## The ten that hurt most", "",
+        re.sub(r"\]\((?=[a-z-]+\.md)", "](../", head), "", "## The ten that hurt most", "",
         "| finding | what to do |", "|---|---|",
         *worst, "", "## All findings", "", "| finding | known of |", "|---|---|", *all_of_them,
     ]  # fmt: skip

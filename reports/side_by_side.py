@@ -12,7 +12,7 @@ from pathlib import Path
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.reports.comparison import Change, Comparison, Group, Seen
 from amqpspec.reports.html import page_environment
-from amqpspec.reports.overview import SIGNS, VERDICTS, WARNING_SIGN
+from amqpspec.reports.overview import ACCEPTED_SIGN, SIGNS, VERDICTS, WARNING_SIGN
 
 #: Lines of commands that are shown of a failure.
 MAX_COMMANDS = 40
@@ -60,6 +60,7 @@ def render_side_by_side(compared: Comparison, tool: str, place: Path | None = No
         seen=list(Seen),
         seen_signs=SEEN_SIGNS,
         warning_sign=WARNING_SIGN,
+        accepted_sign=ACCEPTED_SIGN,
         most=MAX_COMMANDS,
     )
 

@@ -395,6 +395,7 @@ def _requirements(parser: argparse.ArgumentParser) -> None:
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--only", action="append", default=[], metavar="ID-PREFIX")
     chosen.add_argument("--show", metavar="ID", help="everything about one requirement")
+    chosen.add_argument("--search", metavar="WORDS", help="those that have all words, such as 'prefetch basic.get'")
     parser.add_argument("--json", action="store_true")
 
 

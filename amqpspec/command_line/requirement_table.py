@@ -13,18 +13,28 @@ from rich.text import Text
 
 from amqpspec.model.defects.known_defects import defects_from
 from amqpspec.model.judging.known_defect import KnownDefect
-from amqpspec.model.promises.registry import Requirement, requirement, select
+from amqpspec.model.promises.registry import Requirement, UnknownRequirement, requirement, requirements, select
 from amqpspec.reports.readable_table import ReadableTable, name_column, text_column
+from amqpspec.reports.requirement_relations import related, scenarios_of, search
 
 
 def print_requirements(
-    console: Console, only: Sequence[str] = (), show: str | None = None, as_json: bool = False
+    console: Console,
+    only: Sequence[str] = (),
+    show: str | None = None,
+    as_json: bool = False,
+    words: str | None = None,
 ) -> None:
-    """Does what `amqpspec requirements [--only PREFIX]… [--show ID] [--json]` does, on `console`.
+    """Does what `amqpspec requirements [--only PREFIX]… [--show ID] [--search WORDS] [--json]` does, on `console`.
 
-    `show` outranks `only`. Raises `model.promises.registry.UnknownRequirement`.
+    `show` outranks `words`, and that `only`. Raises `model.promises.registry.UnknownRequirement`.
     """
-    chosen = [requirement(show.strip().upper())] if show is not None else select(only)
+    if show is not None:
+        chosen = [requirement(show.strip().upper())]
+    else:
+        chosen = select(only) if words is None else search(words)
+    if words is not None and not chosen:
+        raise UnknownRequirement(f"no requirement has a word of {words!r}; see: amqpspec requirements")
     if as_json:
         # not by rich: it would fold long lines
         console.file.write(json.dumps(to_json(chosen), indent=2, ensure_ascii=False) + "\n")
@@ -65,6 +75,10 @@ def render_details(requirement: Requirement) -> ReadableTable:
         for broker in defect.brokers:
             table.add_row(Text(f"as known in {broker}"), Text(defect.statement))
         table.add_row(Text(f"known defect {defect.name}"), Text(f"{defect.strength}; {defect.source}"))
+    for scenario in scenarios_of().get(requirement.id, ()):
+        table.add_row(Text(f"scenario {scenario.name}"), Text(scenario.title))
+    for id in related(requirement.id):
+        table.add_row(Text(f"related {id}"), Text(requirements()[id].title))
     return table
 
 
@@ -72,10 +86,17 @@ def to_json(requirements: Iterable[Requirement]) -> list[dict[str, Any]]:
     """One object per requirement, all fields by name; `queue_types` is a list, `dialects` an object.
 
     `known_defects` are those known from it: name, strength, statement, source, the dialects whose brokers do it, and
-    these brokers by product and versions.
+    these brokers by product and versions. `why` is left out where nothing is known; `scenarios` are names, `related`
+    identifiers.
     """
     return [
-        {**_fields(each), "known_defects": [_defect(known) for known in defects_from(each.id)]} for each in requirements
+        {
+            **_fields(each),
+            "known_defects": [_defect(known) for known in defects_from(each.id)],
+            "scenarios": [scenario.name for scenario in scenarios_of().get(each.id, ())],
+            "related": list(related(each.id)),
+        }
+        for each in requirements
     ]
 
 
@@ -115,6 +136,7 @@ def _fields(requirement: Requirement) -> dict[str, Any]:
         "area": requirement.area,
         "title": requirement.title,
         "statement": requirement.statement,
+        **({"why": requirement.why} if requirement.why else {}),
         "level": requirement.level,
         "strength": str(requirement.strength),
         "source": requirement.source,

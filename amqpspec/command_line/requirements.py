@@ -11,5 +11,5 @@ from amqpspec.command_line.requirement_table import print_requirements
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
-    print_requirements(console, options.only, options.show, options.json)
+    print_requirements(console, options.only, options.show, options.json, options.search)
     return CONFORMS

@@ -29,7 +29,7 @@ def scenario_worlds(states: int) -> Iterator[World]:
     """
     dialect = DEFAULT_DIALECT.name
     for scenario in selected((), dialect):
-        if _is_small(scenario):
+        if is_small(scenario):
             name = " ".join(filter(None, ("scenario", scenario.name, scenario.queue_type)))
             count = len(scenario.commands)
             yield World(
@@ -38,7 +38,7 @@ def scenario_worlds(states: int) -> Iterator[World]:
             )  # fmt: skip
 
 
-def _is_small(scenario: CommandFile) -> bool:
+def is_small(scenario: CommandFile) -> bool:
     if len(scenario.commands) > MOST_COMMANDS:
         return False
     for command in scenario.commands:

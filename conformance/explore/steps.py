@@ -57,7 +57,7 @@ def first_position(world: World, broker: type[Broker] = Broker) -> tuple[Positio
     position = Position(world, explanation, world.times, world.inputs)
     frames: list[TraceEvent | None] = []
     for command in world.setup:
-        frames += _make_ready(position, command)
+        frames += make_ready(position, command)
         if not command.method.startswith("connection.open"):
             frames.append(process_input(position, event_for(position, command)))
         frames += answers(position)
@@ -65,13 +65,13 @@ def first_position(world: World, broker: type[Broker] = Broker) -> tuple[Positio
         frames.append(None)
     for command in world.commands:
         if command.connection != OPERATOR:
-            frames += _make_ready(position, command)
+            frames += make_ready(position, command)
             come_to_rest(position)
             frames.append(None)
     return position, frames
 
 
-def _make_ready(position: Position, command: Command) -> list[TraceEvent]:
+def make_ready(position: Position, command: Command) -> list[TraceEvent]:
     """Open the connection and the channel of the command, as a session does."""
     frames: list[TraceEvent] = []
     name, number = command.connection, command.channel
@@ -266,7 +266,7 @@ def _next_in_order(position: Position) -> Iterator[tuple[Step, Position]]:
     for place in range(len(commands) - position.inputs_left, len(commands)):
         command = commands[place]
         ready = position.fork()
-        frames = tuple(_make_ready(ready, command))
+        frames = tuple(make_ready(ready, command))
         inputs_left = len(commands) - place - 1
         if command.method == CLOCK_WAIT:
             ready.inputs_left = inputs_left + 1

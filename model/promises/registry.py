@@ -18,6 +18,7 @@ with) and an array of tables `requirement`:
                   it is RabbitMQ's alone, unless a capability tells of it (`model.promises.capabilities`)
 * `neutral`       optional, with `features`: what such a product answers for, where that is not the whole statement:
                   what is left out is RabbitMQ's own way
+* `why`           optional: why the rule is as it is, in a sentence or two, for somebody who learns it
 * `dialects`      dialect to "as stated", or to what holds there instead; a dialect that is not listed is one that
                   the rule does not apply to
 
@@ -85,6 +86,7 @@ class Requirement:
     verified: str
     features: tuple[str, ...] = ()
     neutral: str = AS_STATED
+    why: str = ""
     #: of a rule of a user's own: what it says of its severity (`model.promises.severity`); "": by what was seen
     severity: str = ""
 
@@ -217,7 +219,7 @@ def _entry(where: str, area: str, prefix: str, table: dict[str, Any]) -> Require
     expected = {*_TEXTS, "queue_types", "dialects"}
     if missing := expected - table.keys():
         raise RegistryError(f"{where}: {min(missing)} is missing")
-    if surplus := table.keys() - expected - {"features", "neutral"}:
+    if surplus := table.keys() - expected - {"features", "neutral", "why"}:
         raise RegistryError(f"{where}: unknown field {min(surplus)}")
     texts: dict[str, str] = {}
     for name in _TEXTS:
@@ -230,12 +232,16 @@ def _entry(where: str, area: str, prefix: str, table: dict[str, Any]) -> Require
         if texts[name] not in allowed:
             raise RegistryError(f"{where}: {name} must be one of {', '.join(allowed)}, not {texts[name]!r}")
     features, neutral = _part_of_others(where, table)
+    why = table.get("why", "")
+    if not isinstance(why, str) or ("why" in table and not why.strip()):
+        raise RegistryError(f"{where}: why must be a text that is not empty")
     return Requirement(
         area=area,
         queue_types=_queue_types(where, table["queue_types"]),
         dialects=_dialects(where, table["dialects"]),
         features=features,
         neutral=neutral,
+        why=_one_line(why),
         **texts,
     )
 

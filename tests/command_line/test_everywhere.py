@@ -41,6 +41,7 @@ LINES = {
     "profile": ("profile embedded --toml ö.toml", 0),
     "requirements": ("requirements --only ACK", 0),
     "requirements --show": ("requirements --show ACK-001", 0),
+    "requirements --search": ("requirements --search prefetch", 0),
     "faults": ("faults", 0),
     "faults --right": ("faults --right", 0),
     "explore": ("explore settlement --states 50 --jobs 1 --out öut", 0),

@@ -65,7 +65,7 @@ def test_json_has_every_field() -> None:
     assert loaded == to_json(select(["ACK"]))
     assert set(loaded[0]) == {
         "id", "area", "title", "statement", "level", "source", "queue_types", "observable", "determinism",
-        "verified", "dialects", "known_defects", "strength",
+        "verified", "dialects", "known_defects", "strength", "why", "scenarios", "related",
     }  # fmt: skip
     assert loaded[0]["id"] == "ACK-001"
     assert loaded[0]["dialects"]["rabbitmq-4.3"] == "as stated"

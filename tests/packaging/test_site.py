@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from amqpspec.command_line import main
-from amqpspec.model.promises.registry import requirements
-from mkdocs_hooks import findings, pages, shown
+from amqpspec.conformance.verdicts.rung import Kind
+from amqpspec.model.promises.registry import IDENTIFIER, requirements
+from mkdocs_hooks import LESSONS, failure_shown, findings, pages, shown
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = [
@@ -26,12 +27,60 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
-    page = (tmp_path / "site" / "requirements" / "ack" / "index.html").read_text(encoding="utf-8")
+    site = tmp_path / "site"
+    page = (site / "requirements" / "ack.html").read_text(encoding="utf-8")
     for id, each in requirements().items():
+        assert (site / "requirements" / f"{id}.html").exists()
         assert each.area != "ack" or id in page
-    findings = list((tmp_path / "site" / "findings").iterdir())
+    found = [each for each in (site / "findings").iterdir() if each.suffix == ".html" and each.stem != "index"]
     headings = re.findall(r"^## ", (ROOT / "docs" / "findings.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert len([each for each in findings if each.is_dir()]) == len(headings)
+    assert len(found) == len(headings)
+    door = (site / "index.html").read_text(encoding="utf-8")
+    doors = ("testing-a-broker.html", "testing-with-rabbitmq.html", "side-by-side.html", "requirements/index.html")
+    assert all(f'href="{each}"' in door for each in doors) and "did not come" in door
+    for page in (door, (site / "requirements" / "ACK-003.html").read_text(encoding="utf-8")):
+        assert not re.search(r"""(?:src|srcset)=["']?https?:|<link[^>]+href=["']?https?:|@import""", page), "loaded"
+
+
+def test_what_the_first_page_shows_is_what_the_run_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "embedded:multiple-zero-ignored", "--only", "ACK-003", "--sequences", "0"]) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    *_, missing = failure_shown()
+    assert missing.kind is Kind.MISSING
+    assert f"allowed {missing.place} < {missing.text}" in printed
+
+
+def test_each_page_of_a_requirement_says_what_there_is() -> None:
+    made = dict(pages())
+    without_frames = []
+    for id, each in requirements().items():
+        page = made[f"requirements/{id}.md"]
+        assert page.startswith(f"# {id} ")
+        for heading in ("## How it shows", "## What each version does", "## What brokers are known to do"):
+            assert heading in page
+        assert ("## Why it is so" in page) is bool(each.why)
+        if 'class="ladder"' not in page:
+            without_frames.append(id)
+    assert len(without_frames) < len(requirements()) / 10, without_frames
+
+
+def test_why_is_said_of_the_areas_that_are_learned_first() -> None:
+    areas = ("ack", "cancel", "confirm", "qos", "timeout")
+    assert not [id for id, each in requirements().items() if each.area in areas and not each.why]
+
+
+def test_the_pages_across_areas_name_requirements_that_there_are() -> None:
+    for place in LESSONS:
+        named = set(IDENTIFIER.findall((ROOT / "docs" / place).read_text(encoding="utf-8")))
+        assert len(named) > 10
+        assert named <= requirements().keys()
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_bytes()) < 10_000
 
 
 def test_ten_are_the_worst() -> None:

@@ -169,7 +169,7 @@ def test_the_page_has_all_targets_and_requirements_and_no_markup_of_a_broker() -
     page = Page(text)
     assert all(id in page.text for id in requirements())
     assert page.tags.count("script") == 1 and "http:" not in text and "https:" not in text
-    assert {"pass", "fail", "inconclusive", "not-exercised", "not-applicable", "as-known"} <= set(page.classes)
+    assert {"pass", "fail", "inconclusive", "not-exercised", "not-applicable", "accepted"} <= set(page.classes)
     assert "</script><b>&amp;]]>" in page.text and text.count("</script>") == 1
     assert "\x1b" not in text and "\u202e" not in text and HOSTILE not in text
 

@@ -1,4 +1,4 @@
-"""The two gates that the README has a newcomer try: one that is red, and one that is green when that is accepted."""
+"""The two gates that docs/gate.md has a newcomer try: one that is red, and one that is green when that is accepted."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from amqpspec.command_line import main
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "gate.md").read_text(encoding="utf-8")
 #: The command, and the exit code that it is said to have.
-GATES = re.findall(r"^amqpspec (run .*); echo \$\? +# (\d)$", README, re.MULTILINE)
+GATES = re.findall(r"^amqpspec (run .*); echo \$\? +# (\d)$", PAGE, re.MULTILINE)
 
 
 def test_a_red_gate_and_a_green_one(
