@@ -26,6 +26,7 @@ from amqpspec.conformance.verdicts.tally import (
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.defects.known_defects import known_defects
 from amqpspec.model.promises.dialect_names import base_of
+from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.registry import Requirement
 from amqpspec.model.promises.verdict import Verdict, worst
 from amqpspec.model.promises.versions import Version
@@ -154,7 +155,8 @@ class RunTally:
             if said.verdict is Verdict.NOT_EXERCISED and id in absent:
                 said = replace(said, verdict=Verdict.NOT_APPLICABLE, reason=absent[id])
             elif said.verdict is Verdict.NOT_EXERCISED and entry.note_in(dialect) is None:
-                reason = f"{base_of(dialect)} has no such rule"
+                base = base_of(dialect)
+                reason = "a rule of RabbitMQ's alone" if base == AMQP_0_9_1.name else f"{base} has no such rule"
                 said = replace(said, verdict=Verdict.NOT_APPLICABLE, reason=reason)
             verdicts[id] = said
         for id in sorted(stated.keys() - verdicts.keys() - {""}):

@@ -27,7 +27,7 @@ def _toml(value: object) -> str:
 
 
 def explored(world: World, states: int = 0, broker: type[Broker] = Broker) -> Explored:
-    return Exploration(world, Bounds(states=states, ways=8), broker=broker).explore()
+    return Exploration(world, Bounds(states=states, ways=30), broker=broker).explore()
 
 
 def violated(world: World, states: int = 0, broker: type[Broker] = Broker) -> set[str]:
