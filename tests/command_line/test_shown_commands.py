@@ -93,7 +93,7 @@ def _served_file() -> str:
     return re.sub(r"\[tls\].*?(?=\[users)", "", shown.replace("5999", "0"), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("line", [line for _, line in SHOWN])
+@pytest.mark.parametrize("line", dict.fromkeys(line.partition("  #")[0].rstrip() for _, line in SHOWN))
 def test_it_does_what_is_said(
     line: str, place: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
