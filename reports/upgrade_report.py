@@ -49,7 +49,7 @@ def headline(found: Upgrade, entries: Sequence[Entry]) -> str:
     if not entries:
         return f"No difference {change} that an application would notice, in what was compared"
     counts = {what: sum(each.what == what for each in entries) for what in dict.fromkeys(each.what for each in entries)}
-    said = ", ".join(f"{count} {what}" for what, count in counts.items())
+    said = ", ".join(f"{what}: {count}" for what, count in counts.items())
     many = sum(each.known is not None for each in entries)
     more = f"; {'all' if many == len(entries) else many} accepted" if many else ""
     return f"{plural(len(entries), 'difference')} {change} that an application may notice ({said}){more}"

@@ -42,8 +42,9 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         require_none_of(path, [*map(Path, names), *filter(None, [options.deviations])])
         require_writable(path)
     targets = [name for name in names if is_target(name)]
-    is_recording = _is_broker_or_dialect(options.other) and options.one not in targets
-    stored = names[:1] if is_recording else [name for name in names if name not in targets]
+    is_goal = _is_broker_or_dialect(options.other)
+    is_recording = is_goal and options.one not in targets
+    stored = [name for name in names[: 1 if is_goal else 2] if name not in targets]
     missing = [name for name in stored if not Path(name).exists()]
     if missing:
         raise UsageError(f"{missing[0]}: is no target or dialect, and there is no such file or directory of a run")
