@@ -188,8 +188,9 @@ def _head(text: str, where: str) -> tuple[dict[str, str], list[str]]:
                 column = line.index(word, len(key) + 1) + 1
                 raise CommandFileError(f"{where}:{number}:{column}: {word!r} is not a {what} ({', '.join(choices)})")
     if problem := _problem_of_requirement(said):
-        number = next((n for n, line in enumerate(text.splitlines(), 1) if line.startswith("@requirement")), 1)
-        raise CommandFileError(f"{where}:{number}:1: {problem}")
+        lines = enumerate(text.splitlines(), 1)
+        number, column = next(((n, 14) for n, line in lines if line.startswith("@requirement ")), (1, 1))
+        raise CommandFileError(f"{where}:{number}:{column}: {problem}")
     types = said.get("queue-types", "").split()
     return said, types
 

@@ -106,11 +106,11 @@ def test_identifiers_are_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("@requirement ORDERS-009\n@title x\na.1 queue.declare q\n", ":1:1: 'ORDERS-009' is no requirement"),
-        ("@requirement Orders\n@title x\n@severity stuck\na.1 queue.declare q\n", ":1:1: 'Orders' is no identifier"),
-        ("@requirement ORDERS-009\n@severity stuck\na.1 queue.declare q\n", ":1:1: ORDERS-009 is a rule of one's own"),
+        ("@requirement ORDERS-009\n@title x\na.1 queue.declare q\n", ":1:14: 'ORDERS-009' is no requirement"),
+        ("@requirement Orders\n@title x\n@severity stuck\na.1 queue.declare q\n", ":1:14: 'Orders' is no identifier"),
+        ("@requirement ORDERS-009\n@severity stuck\na.1 queue.declare q\n", ":1:14: ORDERS-009 is a rule of one's own"),
         ("@requirement ORDERS-009\n@title x\n@severity bad\na.1 queue.declare q\n", ":3:11: 'bad' is not a severity"),
-        ("@requirement ACK-999\n@title x\n@severity stuck\na.1 queue.declare q\n", ":1:1: ACK-999: ACK is an area of"),
+        ("@requirement ACK-999\n@title x\n@severity stuck\na.1 queue.declare q\n", ":1:14: ACK-999: ACK is an area of"),
         ("a.1 queue.declare q\nexpect\n", ":2:7: what is expected is missing"),
         ("a.1 queue.declare q\nexpect a.1 channel.clse\n", ":2:12: 'channel.clse' is not a method"),
         ("a.1 queue.declare q\nexpect ready q many\n", ":2:16: 'many' is not a number"),

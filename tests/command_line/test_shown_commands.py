@@ -45,7 +45,7 @@ IN_PLACE = (
     (r"(--listen \S+:|--port )\d+", r"\g<1>0"),
     (r"--sequences \d+", "--sequences 2"), (r"--(minutes|seconds) \d+", "--seconds 1"),
     (r"--soak \d+ --soaks \d+", "--soak 1 --soaks 1"),
-    (r"--out (recorded|incoming/app)", r"--out \g<1>-now"),
+    (r"--out (recorded|incoming/app)", r"--out \g<1>-now"), (r"\bamqpspec-out/failures", "failing/failures"),
 )  # fmt: skip
 SMALL = {
     "run": ("--only", "ACK-003", "--sequences", "0", "--shrinking-time", "0"),
@@ -67,6 +67,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
         Path("other").mkdir()
         small = ["--only", "ACK-003", "--sequences", "0", "--seed", "1"]
         assert main(["run", "embedded:multiple-zero-ignored", *small, "--parquet", "other/trace.parquet"]) == 1
+        shutil.copytree("amqpspec-out", "failing")
         for dialect in ("rabbitmq-4.0", "rabbitmq-4.3"):
             assert main(["run", "embedded", "--dialect", dialect, *small, "--out", f"runs/{dialect}"]) == 0
         for folder in ("recorded", "incoming"):

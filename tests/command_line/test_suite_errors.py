@@ -121,7 +121,7 @@ def test_wherever_in_a_sequence_it_is_raised(
     assert (verdicts()["ACK-003"], verdicts()["RECOVER-001"]) == ("inconclusive", "inconclusive")
 
 
-@pytest.mark.parametrize("name", ["shrink", "reproducer"])
+@pytest.mark.parametrize("name", ["shrink", "program"])
 def test_shrinking_that_breaks_leaves_the_failure_as_it_was(
     amqpspec: Any, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

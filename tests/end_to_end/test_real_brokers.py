@@ -145,9 +145,10 @@ def test_broker_j_is_held_to_the_text(broker_j: DockerBroker, tmp_path: Path) ->
     """It ends connections where channels should end, and counts what is not acknowledged: judging goes on after that.
 
     None of what it is blamed for is a collision with the suite, whose own channel is within the 256 that it allows.
+    The seed is one by which no content body comes without its header: that ends it.
     """
     result = run_suite(
-        broker_j.address, tmp_path, only=["GET", "EXCHANGE-005", "QUEUE-019"], sequences=18, shrinking_time=0,
+        broker_j.address, tmp_path, only=["GET", "EXCHANGE-005", "QUEUE-019"], sequences=18, shrinking_time=0, seed=1,
         judged_by="amqp-0-9-1",
     )  # fmt: skip
     identities = {found.failure.identity for found in result.failures}

@@ -109,11 +109,11 @@ def test_selection_by_dialect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "@requirement ACK-017\n@queue-types classic quorum\n@dialects rabbitmq-4.0 rabbitmq-4.3\na.1 basic.qos 1\n"
     )
     monkeypatch.setattr(scenario_files, "DIRECTORY", tmp_path)
-    all_scenarios.cache_clear()
+    scenario_files._of_the_suite.cache_clear()
     try:
         names = {dialect: [sequence_name(each) for each in selected([], dialect)] for dialect in DIALECTS}
     finally:
-        all_scenarios.cache_clear()
+        scenario_files._of_the_suite.cache_clear()
     everywhere = ["scenario ACK-001"]
     newer = [*everywhere, "scenario ACK-017 classic", "scenario ACK-017 quorum"]
     assert names == {
