@@ -21,7 +21,8 @@ Requirements:
 * DLX-006: Expiration removed. expiration property is removed from the dead-lettered message and kept as
   original-expiration in x-death. [rabbit_dead_letter]
 * DLX-008: Cycle detection. A message that would return to a queue in which it has died before, with no rejection on the
-  way round, is dropped. [mc:is_death_cycle; up to 3.12 rabbit_dead_letter:is_cycle]
+  way round, is dropped. In rabbitmq-3: broken up to 3.12: by the order of deaths in DLX-002 a rejection on the way
+  round is overlooked, or one before it heeded. [mc:is_death_cycle; up to 3.12 rabbit_dead_letter:is_cycle]
 * DLX-009: Order. What is rejected together is dead-lettered in delivery order, and what a limit on length drops at one
   time from the head on. In rabbitmq-3: broken: of what a quorum queue drops at one time the latest comes first. In
   rabbitmq-4.0: broken up to 4.2.0: of what a quorum queue drops at one time the latest comes first. [RabbitMQ release

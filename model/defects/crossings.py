@@ -11,7 +11,17 @@ from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardo
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival, Queue
 from amqpspec.model.defects.situations import OFTEN_WRONG, at_queue, named_consumer, on_channel
-from amqpspec.model.judging.windows import CRASH, SERVICE, Difference, Part, Scope, Window, of_any, of_connection
+from amqpspec.model.judging.windows import (
+    CRASH,
+    SERVICE,
+    Difference,
+    Part,
+    Scope,
+    Window,
+    of_any,
+    of_connection,
+    of_connections,
+)
 from amqpspec.model.outputs.late_deliveries import ends_unseen
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
@@ -61,6 +71,20 @@ def _cancels_at_deleted(broker: Broker, method: Method) -> Scope | None:
 def _publishes_beside_deletion(broker: Broker, method: Method) -> Scope | None:
     is_open = broker.open_channel(method) is not None
     return of_connection(broker, method) if is_open and QUORUM in broker.deleted_of_late.values() else None
+
+
+def _consumes_beside_deletion(broker: Broker, method: Method) -> Scope | None:
+    """The deletion comes first, or finds consumers whose consume-ok has not come to their channel."""
+    channel = broker.open_channel(method)
+    if channel is None:
+        return None
+    name = method.arguments.get("queue", "") or channel.last_queue or ""
+    if method.name == "basic.consume":
+        return of_connection(broker, method) if broker.deleted_of_late.get(name) is QUORUM else None
+    queue = broker.queues.get(name)
+    consumers = queue.consumers if queue is not None and queue.type is QUORUM else ()
+    connections = frozenset(each.channel[0] for each in consumers if not each.announced)
+    return of_connections(broker, connections) if connections else None
 
 
 def _ends_while_publishing(broker: Broker, event: Method | Teardown) -> Scope | None:
@@ -218,6 +242,20 @@ CROSSINGS: tuple[Window, ...] = (
         spoils=CRASH,
         kinds=("basic.publish",),
         arms=_publishes_beside_deletion,
+        is_brief=True,
+    ),
+    Window(
+        name="consume-crossing-deletion-breaks",
+        requirement="CONSUME-006",
+        statement="A basic.consume of a quorum queue that crosses the deletion of the queue closes the connection with"
+        " 541.",
+        source="v4.0.5 rabbit_quorum_queue:consume, badmatch of {error, noproc} or {error, {shutdown, delete}};"
+        " rabbit_channel:consumer_monitor, maps:get of a tag that the end of the queue has removed before consume-ok"
+        " came; v4.3.5 rabbit_quorum_queue:consume_error, internal_error",
+        by_chance=True,
+        spoils=CRASH,
+        kinds=("basic.consume", "queue.delete"),
+        arms=_consumes_beside_deletion,
         is_brief=True,
     ),
     Window(

@@ -9,7 +9,7 @@ from typing import Any
 from amqpspec.model.broker.administration import definition_of
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.dead_letter_headers import EXCHANGE
+from amqpspec.model.broker.dead_letter_headers import CYCLES, EXCHANGE, HISTORY, REJECTED
 from amqpspec.model.broker.overflow import BYTES, LENGTH, has_length_limit
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.situations import Arms, at_queue
@@ -17,7 +17,7 @@ from amqpspec.model.judging.windows import EVERYTHING, SERVICE, Difference, Part
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.strength import Strength
 from amqpspec.model.promises.versions import versions
-from amqpspec.model.protocol.methods import EMPTY_CONTENT, Method, Table
+from amqpspec.model.protocol.methods import EMPTY_CONTENT, Content, Method, Table
 
 SET_POLICY = "operator.set-policy"
 
@@ -51,6 +51,28 @@ def _gets_dead_letters(broker: Broker, difference: Difference) -> bool:
     if queue.type is QueueType.STREAM:
         return any(message.deaths for message in queue.log)
     return EXCHANGE in queue.in_force and any(each.type is QueueType.STREAM for each in broker.queues.values())
+
+
+def _goes_round(broker: Broker, difference: Difference) -> bool:
+    """Is it about a queue whose message may have been dropped as one that goes round by itself? Or does one go round
+    that should have been dropped?
+    """
+    queue = broker.queues.get(difference.queue or "")
+    present = (message.content for message in queue.messages) if queue is not None else ()
+    dropped = (message.content for each in broker.queues.values() for message in each.gone if message.reason == CYCLES)
+    came = difference.event.content if isinstance(difference.event, Method) else None
+    contents = (*present, *dropped, came or EMPTY_CONTENT)
+    return any(_is_mistakable(difference.queue, content) for content in contents)
+
+
+def _is_mistakable(queue: str | None, content: Content) -> bool:
+    """Has it come back to a queue, by a rejection and by other deaths, so many that their order was turned around?"""
+    told = (content.properties.get("headers") or {}).get(HISTORY)
+    deaths = [entry for entry in told if isinstance(entry, dict)] if isinstance(told, list | tuple) else []
+    names = [queue, *(death.get("queue") for death in deaths)]
+    has_come_back = len({*names}) < len(names) or any(death.get("count") != 1 for death in deaths)
+    reasons = {death.get("reason") for death in deaths}
+    return has_come_back and len(deaths) > 2 and REJECTED in reasons and len(reasons) > 1
 
 
 def _routes_by_time_stamp(broker: Broker, method: Method) -> Scope | None:
@@ -120,6 +142,16 @@ QUEUES: tuple[Window, ...] = (
         " rabbit_dead_letter:publish makes",
         dialects=("rabbitmq-3",),
         explains=_gets_dead_letters,
+    ),
+    Window(
+        name="turned-history-mistakes-cycles",
+        requirement="DLX-008",
+        statement="As each further death turns the history of a dead letter around, a message that a client rejects in"
+        " each round may be dropped as one that goes round by itself, and the other way about.",
+        source="v3.12.14 rabbit_dead_letter:is_cycle reads what group_by_queue_and_reason has turned; mended in 3.13.0",
+        dialects=("rabbitmq-3",),
+        versions=(versions("3.10.0", "3.12.14"),),
+        explains=_goes_round,
     ),
     Window(
         name="timestamp-headers-never-match",

@@ -101,11 +101,16 @@ def of_channel(event: TraceEvent) -> Scope:
 
 def of_connection(broker: Broker, event: TraceEvent, *queues: Queue) -> Scope:
     """The connection of the input, and the queues that it has consumers or deliveries of, besides these."""
-    own = [each for each in broker.channels.values() if each.connection == event.connection]
+    return of_connections(broker, frozenset({event.connection}), *queues)
+
+
+def of_connections(broker: Broker, connections: frozenset[str], *queues: Queue) -> Scope:
+    """The same of several connections."""
+    own = [each for each in broker.channels.values() if each.connection in connections]
     served = [consumer.queue for channel in own for consumer in channel.consumers.values()]
     held = [entry.queue for channel in own for entry in channel.unacknowledged.values()]
     where = of_queues(broker, [*served, *held, *queues])
-    return Scope(where.queues, where.channels, frozenset({event.connection}), where.is_everything)
+    return Scope(where.queues, where.channels, connections, where.is_everything)
 
 
 @dataclass(frozen=True, slots=True)

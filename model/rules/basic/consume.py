@@ -13,7 +13,9 @@ Requirements:
   unique. [rabbit_channel.erl; AMQP 0-9-1 basic.consume]
 * CONSUME-003: Tag reuse on the same channel. Consuming with a tag in use on the channel is a HARD error 530; the same
   tag on another channel is fine; after cancel-ok it can be reused. [rabbit_channel.erl; AMQP 0-9-1 basic.consume]
-* CONSUME-006: Missing queue. Consuming from a queue that does not exist is a soft 404. [rabbit_channel.erl; AMQP 0-9-1
+* CONSUME-006: Missing queue. Consuming from a queue that does not exist is a soft 404. In rabbitmq-3: broken: 541 where
+  it crosses the deletion of a quorum queue. In rabbitmq-4.0: broken: 541 where it crosses the deletion of a quorum
+  queue. In rabbitmq-4.3: broken: 541 where it crosses the deletion of a quorum queue. [rabbit_channel.erl; AMQP 0-9-1
   basic.consume]
 * CONSUME-007: Exclusive consumer, classic. exclusive=true with any other consumer, or any consume while an exclusive
   consumer exists, is 403. [rabbit_amqqueue_process:check_exclusive_access; AMQP 0-9-1 basic.consume]

@@ -24,9 +24,16 @@ CLASSIC = "a.1 queue.declare q durable"
 STREAM = "a.1 queue.declare s durable x-queue-type=stream"
 SINGLE = f"{QUORUM} x-single-active-consumer=true"
 REFUSING = "x-max-length=0 x-overflow=reject-publish"
-TO_D = 'x-dead-letter-exchange="" x-dead-letter-routing-key=d'
 COUNT = "c.1 queue.declare q passive"
 MOMENT = '{"$datetime": "2024-02-29T12:00:00+00:00"}'
+
+
+def to(queue: str) -> str:
+    """The arguments by which dead letters go there."""
+    return f'x-dead-letter-exchange="" x-dead-letter-routing-key={queue}'
+
+
+TO_D = to("d")
 
 
 @dataclass(frozen=True)
@@ -148,6 +155,10 @@ WAYS: dict[str, Way] = {
     "publish-crossing-deletion-breaks": Way(
         [QUORUM, "b.1 basic.qos 1"], ["a.1 queue.delete q &", "b.1 basic.publish q body=m1"], crash("b"),
         instead=["b.1 basic.publish q body=m1"],
+    ),
+    "consume-crossing-deletion-breaks": Way(
+        [QUORUM, "b.1 basic.qos 1"], ["a.1 queue.delete q &", "b.1 basic.consume q tag=t"], crash("b"),
+        instead=["b.1 basic.consume q tag=t"],
     ),
     "closing-overtakes-publishes": Way(
         [QUORUM, "a.1 basic.publish q body=m1"], ["a.1 basic.publish q body=m2 &", "a.1 channel.close"],
@@ -356,6 +367,12 @@ WAYS: dict[str, Way] = {
         instead=["a.1 queue.declare d durable"],
         then=[f"{CLASSIC} {TO_D}", *publish("m1"), "a.1 basic.get q", "a.1 basic.reject 1", "b.1 basic.qos 1",
               "b.1 basic.consume d tag=t x-stream-offset=first"],
+    ),
+    "turned-history-mistakes-cycles": Way(
+        [f"{CLASSIC} {to('w1')}", f"a.1 queue.declare w2 x-max-length=0 {to('q')}"],
+        [f"a.1 queue.declare w1 x-max-length=0 {to('w2')}"], get_empty("a.1"),
+        instead=[f"a.1 queue.declare w1 x-max-length=0 {to('q')}"],
+        then=[*publish("m1"), "a.1 basic.get q", "a.1 basic.reject 1", "b.1 basic.qos 1", "a.1 basic.get q"],
     ),
     "timestamp-headers-never-match": Way(
         [CLASSIC, "a.1 exchange.declare e headers", f'a.1 queue.bind q e arguments={{"at": {MOMENT}}} x-match=any'],
@@ -570,3 +587,14 @@ def test_and_is_not_where_nothing_has_armed_it(name: str) -> None:
     acceptor = gone(name, is_armed=False)
     assert acceptor.failures and acceptor.failures[0].defect != name
     assert name not in acceptor.windows
+
+
+@pytest.mark.parametrize(("first", "defect"), [("m", "turned-history-mistakes-cycles"), ("w1", "")])
+def test_what_was_rejected_once_may_go_round_for_ever(first: str, defect: str) -> None:
+    talk = Answered("rabbitmq-3").carry_out(
+        f"a.1 queue.declare m {to('w1')}", f"a.1 queue.declare w1 x-max-length=0 {to('q')}",
+        f"a.1 queue.declare q x-max-length=0 {to('w1')}", *publish("m1", queue=first), "b.1 basic.qos 1",
+        *(["a.1 basic.get m", "a.1 basic.reject 1", "b.1 basic.qos 2"] if first == "m" else []), COUNT,
+    )  # fmt: skip
+    talk.count(1).rest()
+    assert [failure.defect for failure in talk.acceptor.failures] == [defect]
