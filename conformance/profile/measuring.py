@@ -11,16 +11,24 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from pathlib import Path
 
+from amqpspec.conformance.language.command_file import CommandFile
 from amqpspec.conformance.language.names import plain
 from amqpspec.conformance.profile.carrying_out import SEQUENCE, CarryingOut
 from amqpspec.conformance.profile.profile import BASE, Profile, SeenChoice, SeenExtension, Working
-from amqpspec.conformance.profile.shows import shows, shows_of_extensions, shows_of_meanings
+from amqpspec.conformance.profile.shows import (
+    means_otherwise,
+    shows,
+    shows_of_extensions,
+    shows_of_meanings,
+    without_words,
+)
 from amqpspec.conformance.profile.ways import carry_out_ways, seen_ways
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
 from amqpspec.conformance.traces.trace_row import TraceRow, row_event
 from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, SuiteError
+from amqpspec.model.outputs.confirms import UNASKED
 from amqpspec.model.outputs.replies import WITH_UNACKNOWLEDGED
 from amqpspec.model.promises.capabilities import METHODS, capability_of
 from amqpspec.model.promises.choices import Dialect
@@ -37,6 +45,8 @@ _BLIND = {GET: "unknown"}
 #: Carried out again as if the broker lacked it, which has to be right then: a message that nobody gets is lost, which
 #: is no matter of its count, and a publish that closes the channel is no matter of the round trip.
 _TRIED_WITHOUT = (ROUND_TRIP, COUNTS)
+#: Ends the details of what a broker does always, whatever it chose.
+_HABITS = (WITH_UNACKNOWLEDGED, UNASKED)
 #: The requirements of numbers of messages.
 _COUNTING = ("GET-001", "QUEUE-001")
 #: By these frames a broker refuses what it was asked for.
@@ -88,6 +98,8 @@ def measure(
             in_part = [each.capability for each in seen_extensions if each.working is Working.IN_PART]
             otherwise = dict.fromkeys(_ignored(carrying_out, place, in_part, lacking), Working.IGNORED)
             in_part = [each for each in in_part if each not in otherwise]
+            otherwise |= dict.fromkeys(_makes_no_difference(carrying_out, place, in_part, lacking), Working.IGNORED)
+            in_part = [each for each in in_part if each not in otherwise]
             otherwise |= dict.fromkeys(_meaning_something_else(carrying_out, place, in_part), Working.OTHER_MEANING)
             done_ways = carry_out_ways(carrying_out) if ways else set()
             seen = seen_ways(done_ways, rows_by_name(place) if done_ways else {})
@@ -119,23 +131,37 @@ def _means(carrying_out: CarryingOut, place: Path) -> tuple[SeenChoice, ...]:
     for choice in MEANS:
         usual, without = choice.values
         lacking = _lacking(found)
-        judgement = _carried_out(carrying_out, place, choice.name, "", lacking)
-        failures = judgement.failures if judgement else ()
-        lacks = any(LACKING[choice.name](each) for each in failures)
-        if lacks and choice.name in _TRIED_WITHOUT:
-            again = _carried_out(carrying_out, place, choice.name, without.name, {**lacking, choice.name: without.name})
-            lacks = again is not None and again.verdict is Verdict.PASS
+        for file in (shows()[choice.name], means_otherwise().get(choice.name)):
+            if file is None:
+                continue
+            judgement = _carried_out(carrying_out, place, choice.name, file, "", lacking)
+            failures = judgement.failures if judgement else ()
+            lacks = any(LACKING[choice.name](each) for each in failures if not each.detail.endswith(_HABITS))
+            if lacks and choice.name in _TRIED_WITHOUT:
+                as_if = {**lacking, choice.name: without.name}
+                again = _carried_out(carrying_out, place, choice.name, file, without.name, as_if)
+                lacks = again is not None and (_explains(again) or _is_delivered(place, again.sequence, choice.name))
+            if lacks:
+                break
         found.append(SeenChoice(choice, (without if lacks else usual,), failures[0].observed if lacks else ""))
     return tuple(found)
 
 
+def _is_delivered(place: Path, sequence: str, name: str) -> bool:
+    """Of the counts: did the message come, whatever else was wrong? Then it was there to be counted."""
+    if name != COUNTS:
+        return False
+    rows = rows_by_name(place)[sequence.removeprefix(SEQUENCE)]
+    return any(row["kind"] == "frame" and row["method"] == "basic.deliver" for row in rows)
+
+
 def _carried_out(
-    carrying_out: CarryingOut, place: Path, name: str, mark: str, lacking: Mapping[str, str]
+    carrying_out: CarryingOut, place: Path, name: str, file: CommandFile, mark: str, lacking: Mapping[str, str]
 ) -> SequenceJudgement | None:
     """What came of the commands for the choice, looked at without what is lacking; None if the broker was lost."""
     sequence = f"{name} ({mark})" if mark else name
     base = with_choices(BASE, {**_BLIND, **lacking})
-    if not carrying_out.carry_out({sequence: shows()[name]}, {sequence: base}):
+    if not carrying_out.carry_out({sequence: file}, {sequence: base}):
         return None
     return judged_by(rows_by_name(place)[sequence], base)
 
@@ -182,16 +208,21 @@ def seen_of(
 
 
 def _explains(judgement: SequenceJudgement) -> bool:
-    """Was all as that value has it? Numbers that take in the unacknowledged are another thing, and always do."""
+    """Was all as that value has it? Numbers that take in the unacknowledged are another thing, and always do; so are
+    confirms that nobody asked for.
+    """
     if judgement.verdict is Verdict.PASS:
         return True
     failures = judgement.failures
-    return bool(failures) and all(failure.detail.endswith(WITH_UNACKNOWLEDGED) for failure in failures)
+    return bool(failures) and all(failure.detail.endswith(_HABITS) for failure in failures)
 
 
 def _explains_but_for_counts(judgement: SequenceJudgement) -> bool:
     """The same, of a broker that may not know how to count at all: that is another thing than an extension."""
-    counts = (each.requirement in _COUNTING and "message-count" in each.detail for each in judgement.failures)
+    counts = (
+        (each.requirement in _COUNTING and "message-count" in each.detail) or each.detail.endswith(UNASKED)
+        for each in judgement.failures
+    )
     return judgement.verdict is Verdict.PASS or (bool(judgement.failures) and all(counts))
 
 
@@ -227,6 +258,32 @@ def _ignored(
         rows = rows_by_name(place) if done else {}
         ignored |= {sequences[each] for each in done if _explains_but_for_counts(judged_by(rows[each], bases[each]))}
     return ignored
+
+
+def _makes_no_difference(
+    carrying_out: CarryingOut, place: Path, names: Collection[str], lacking: Mapping[str, str]
+) -> set[str]:
+    """Those without whose word the broker does the same: judged as if nobody had them, it goes as wrong in the same way.
+    So it is with a broker that gets wrong what the feature is looked at by.
+    """
+    files = {name: without_words(name) for name in names}
+    sequences = {f"{name} (no word)": file for name, file in files.items() if file is not None}
+    bases = {f"{name} ({mark})": with_choices(text_with(_beside(name)), lacking)
+             for name in names for mark in ("without", "no word")}  # fmt: skip
+    done = carrying_out.carry_out(sequences, bases) if sequences else set()
+    rows = rows_by_name(place) if done else {}
+    alike: set[str] = set()
+    for name in names:
+        pair = [f"{name} ({mark})" for mark in ("without", "no word")]
+        if pair[1] in done and pair[0] in rows:
+            went = [_went(judged_by(rows[each], bases[each])) for each in pair]
+            if went[0] == went[1]:
+                alike.add(name)
+    return alike
+
+
+def _went(judgement: SequenceJudgement) -> list[tuple[str, str, str]]:
+    return [(each.requirement, each.shape.value, each.detail) for each in judgement.failures]
 
 
 def _meaning_something_else(carrying_out: CarryingOut, place: Path, names: Iterable[str]) -> Iterator[str]:

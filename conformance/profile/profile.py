@@ -59,6 +59,7 @@ _IN_SHORT = {
     Working.WORKS: "works",
     Working.IN_PART: "works in part",
     Working.IGNORED: "no effect",
+    Working.OTHER_MEANING: "means something else",
     Working.REFUSED: "refused",
 }
 

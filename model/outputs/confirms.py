@@ -72,6 +72,9 @@ from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.promises.verdict import Shape
 from amqpspec.model.protocol.methods import Method
 
+#: Ends what is said of a confirm on a channel that wants none.
+UNASKED = "where no confirms are wanted"
+
 
 def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatches:
     """CONFIRM-003: each publish once; `multiple` means all that are still open up to the tag."""
@@ -128,11 +131,14 @@ def _confirmed(channel: Channel, method: Method) -> list[int]:
 def _not_open(broker: Broker, channel: Channel, method: Method, numbers: Sequence[int]) -> Mismatches:
     tag = method.arguments.get("delivery_tag", 0)
     if not numbers or tag > channel.published:
-        # what is confirmed again stays confirmed, so judging goes on; of RabbitMQ a known defect may say how it goes on
-        is_clear = not broker.dialect.extensions and 0 < tag <= channel.published
-        detail = f"{method.name} of a publish that is not open"
+        # what is confirmed again stays confirmed, and what nobody wants to have confirmed is as it was, so judging goes
+        # on; of RabbitMQ a known defect may say how it goes on
+        in_text = not broker.dialect.extensions
+        is_unasked = in_text and not channel.confirming and channel.transaction is None
+        is_clear = in_text and (is_unasked or 0 < tag <= channel.published)
+        detail = f"{method.name} {UNASKED if is_unasked else 'of a publish that is not open'}"
         blamed = UNANIMOUS if is_mute(broker.failed, channel.connection) else _misnumbered(channel, tag)
-        return (Mismatch(blamed, Shape.UNEXPECTED, detail, not is_clear),)
+        return (Mismatch(blamed, Shape.UNEXPECTED, detail, not is_clear, is_habit=is_unasked),)
     for owed in channel.owed if method.name == "basic.ack" else ():
         if isinstance(owed, Expected) and owed.publish and owed.publish in numbers:
             return unexpected("CONFIRM-009", f"{method.name} before basic.return")

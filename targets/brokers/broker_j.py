@@ -1,6 +1,6 @@
 """Apache Qpid Broker-J: what its image is made of, and how it is started.
 
-Everything is in memory. The form of the configuration is that of `initial-config.json` in the archive of its core.
+Its virtual host is kept on disk, so that a restart shows what is durable. The form of the configuration is that of `initial-config.json` in the archive of its core.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ JAVA = "openjdk-17-jre-headless"
 CONFIGURATION_FILE = "broker-j.json"
 #: Where the libraries are below the place that the archive was unpacked in.
 _LIBRARIES = "qpid-broker/9.2.1/lib"
+#: Of the two stores that come with it, the one that starts sooner.
+STORE = "DERBY"
+WORK = "/tmp/broker-j"
 
 CONFIGURATION = json.dumps(
     {
@@ -48,9 +51,12 @@ CONFIGURATION = json.dumps(
         "virtualhostnodes": [
             {
                 "name": "default",
-                "type": "Memory",
+                "type": STORE,
+                "storePath": f"{WORK}/default/config",
                 "defaultVirtualHostNode": "true",
-                "virtualHostInitialConfiguration": json.dumps({"type": "Memory"}),
+                "virtualHostInitialConfiguration": json.dumps(
+                    {"type": STORE, "storePath": f"{WORK}/default/messages"}
+                ),
             }
         ],
     },
@@ -66,8 +72,8 @@ def command(directory: str) -> list[str]:
         # it lives for minutes, often on the processors that the suite needs
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
-        # where it would keep what it keeps
-        "-DQPID_WORK=/tmp",
+        # where it keeps what it keeps
+        f"-DQPID_WORK={WORK}",
         "-cp",
         f"{directory}/{_LIBRARIES}/*",
         "org.apache.qpid.server.Main",
