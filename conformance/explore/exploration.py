@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from amqpspec.conformance.explore.again import without_copies
 from amqpspec.conformance.explore.agreement import not_exact
 from amqpspec.conformance.explore.along import judged, judged_open, served
-from amqpspec.conformance.explore.beside import beside
-from amqpspec.conformance.explore.position import Position, Step
+from amqpspec.conformance.explore.position import Keys, Position, Step
 from amqpspec.conformance.explore.properties import AGREED, COMES_TO_REST, COPIED, JUDGED, SAME, SERVED, SOUND, wrong
 from amqpspec.conformance.explore.steps import first_position, next_steps
 from amqpspec.conformance.explore.world import World
@@ -104,7 +103,7 @@ class Exploration:
         self._broker = broker
         self._known: list[_Known] = []
         #: places of states by all that is in them
-        self._places: dict[tuple[int, int], int] = {}
+        self._places: dict[int, int] = {}
         #: the keys of all states: those that compare as equal, from which clients may send the same, are one
         self._keys: set[int] = set()
         #: what the broker may do in states that compare as equal, and what follows from each step; both with the place
@@ -123,15 +122,16 @@ class Exploration:
         first, self.setup = first_position(self.world, self._broker)
         self.result.exercised.update(first.broker.bookkeeping.exercised)
         first.broker.bookkeeping.exercised.clear()
-        waiting = deque([(self._add(first, -1, None), first)])
+        key = first.keys()
+        waiting = deque([(self._add(key, -1, None), first, key)])
         most = self._bounds.states or self.world.states
         while waiting:
             if why := self._must_stop(began, most):
                 self.result.stopped_by, self.result.unexplored = why, len(waiting)
                 break
-            place, position = waiting.popleft()
+            place, position, key = waiting.popleft()
             try:
-                waiting.extend(self._expand(place, position))
+                waiting.extend(self._expand(place, position, key))
             except Exception as error:  # noqa: BLE001 - whatever it is, the rules are not sound
                 self._violated(SOUND, line_of(error), place, None, position, None)
             if self._progress is not None and place % 500 == 0:
@@ -154,20 +154,18 @@ class Exploration:
             return f"{self._bounds.memory:,} megabytes"
         return ""
 
-    def _add(self, position: Position, before: int, step: Step | None, key: int | None = None) -> int:
+    def _add(self, key: Keys, before: int, step: Step | None) -> int:
         """The place of a state that was not known, or -1."""
-        whole = (position.key() if key is None else key, hash(beside(position.broker)))
-        if whole in self._places:
+        if key.whole in self._places:
             return -1
-        place = self._places[whole] = len(self._known)
-        self._keys.add(whole[0])
+        place = self._places[key.whole] = len(self._known)
+        self._keys.add(key.position)
         depth = self._known[before].depth + 1 if before >= 0 else 0
-        self._known.append(_Known(before, step, depth, position.state_key()))
+        self._known.append(_Known(before, step, depth, key.state))
         self._by_itself.append(-1)
         return place
 
-    def _expand(self, place: int, position: Position) -> Iterator[tuple[int, Position]]:
-        key, aside = position.key(), hash(beside(position.broker))
+    def _expand(self, place: int, position: Position, key: Keys) -> Iterator[tuple[int, Position, Keys]]:
         following: dict[str, int] = {}
         own: set[str] = set()
         goes_on = False
@@ -180,21 +178,21 @@ class Exploration:
                 exercised.clear()
             for violated, what in wrong(position, step, further):
                 self._violated(violated.name, what, place, step, position, further)
-            behind = further.key()
-            following[step.text] = further.state_key()
+            behind = further.keys()
+            following[step.text] = behind.state
             if not step.is_by_client:
                 own.add(step.text)
-            found = self._add(further, place, step, behind)
+            found = self._add(behind, place, step)
             if not step.is_by_client and step.kind != "rest" and not goes_on:
                 goes_on = True
-                self._by_itself[place] = self._places[(behind, hash(beside(further.broker)))]
+                self._by_itself[place] = self._places[behind.whole]
             if found >= 0:
-                yield found, further
+                yield found, further, behind
         for what in not_exact(position, following, self.result.beyond):
             self._violated(AGREED, what, place, None, position, None)
         if position.is_quiet or _is_contradictory(position) or (self.world.has_time and not own):
             self._by_itself[place] = _QUIET  # or what is owed comes later, when it is time
-        if (position.key(), hash(beside(position.broker))) != (key, aside):
+        if position.keys() != key:
             self._violated(COPIED, "what was done to copies has changed the original", place, None, position, None)
         self._compare(place, position, following, own)
 

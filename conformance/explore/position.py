@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from amqpspec.conformance.explore.beside import beside
 from amqpspec.conformance.explore.world import World
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.fingerprint import fingerprint
@@ -12,6 +14,17 @@ from amqpspec.model.broker.internal_events import InternalEvent
 from amqpspec.model.broker.stream_log import known_chunks
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.protocol.methods import TraceEvent
+
+
+class Keys(NamedTuple):
+    """Numbers by which positions are told apart."""
+
+    #: equal for states that compare as equal, whatever clients may still send
+    state: int
+    #: equal for positions from which the same can come
+    position: int
+    #: equal for positions that differ in nothing, not even in what is not compared
+    whole: int
 
 
 @dataclass(slots=True)
@@ -42,9 +55,10 @@ class Position:
         """The broker owes nothing, and what it has to do by itself is done."""
         return self.explanation.is_settled and self.explanation.is_quiet
 
-    def key(self) -> int:
-        """Equal for positions from which the same can come."""
-        return hash((self.state_key(), self.left, self.inputs_left, self.published))
+    def keys(self) -> Keys:
+        state = self.state_key()
+        position = hash((state, self.left, self.inputs_left, self.published))
+        return Keys(state, position, hash((position, beside(self.broker))))
 
     def state_key(self) -> int:
         """The same, whatever clients may still send. Of what differs in known chunks the judge keeps what is common."""
