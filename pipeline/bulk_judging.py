@@ -7,7 +7,7 @@ comes back from a task are a few numbers for each of its parts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
@@ -88,7 +88,7 @@ def judge_store(
     """
     contents = store.contents()
     if not contents.parts and not contents.broken:
-        raise StoreError(f"{store.root}: the store holds no recording, so there is nothing to judge")
+        raise StoreError(f"{store}: the store holds no recording, so there is nothing to judge")
     found = judged_parts(store, contents.parts)
     wanted = list(contents.parts) if again else found.unjudged
     summary = Summary(before=len(contents.parts) - len(wanted))
@@ -96,7 +96,6 @@ def judge_store(
         summary.add(PartJudged("", unreadable=line))
     for line in found.broken:
         summary.note(f"{line}; it is judged again")
-    before = {part.id: _stamp(store, part) for part in wanted}
     done: list[PartJudged] = []
     if master is None:
         for number, part in enumerate(wanted, start=1):
@@ -108,36 +107,21 @@ def judge_store(
         done = _with_spark(store, wanted, master, judge, progress)
         for judged in done:
             summary.add(judged)
-    _require_judgements(store, wanted, before, done)
+    _require_judgements(store, wanted, done)
     return summary
 
 
-#: What tells a file from the one that it took the place of.
-_Stamp = tuple[int, int, int]
-
-
-def _stamp(store: Store, part: Part) -> _Stamp | None:
-    try:
-        found = (store.root / part.judgements).stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-def _require_judgements(
-    store: Store, wanted: Sequence[Part], before: Mapping[str, _Stamp | None], done: Sequence[PartJudged]
-) -> None:
+def _require_judgements(store: Store, wanted: Sequence[Part], done: Sequence[PartJudged]) -> None:
     """Raises `StoreError` unless there is a new judgement here for each part that was asked for, could be read and
     still counts: a worker may have written it where nobody else sees it.
     """
     excused = {each.part for each in done if each.unreadable is not None}
-    lacking = [part for part in wanted if part.id not in excused and _stamp(store, part) in (None, before[part.id])]
-    counting = {part.id for part in store.contents().parts} if lacking else set()
-    lacking = [part for part in lacking if part.id in counting]
+    now = {part.id: part.judged for part in store.contents().parts} if wanted else {}
+    lacking = [part for part in wanted if part.id not in excused and now.get(part.id) in ("", part.judged)]
     if lacking:
         count = f"{len(lacking):,} of {plural(len(wanted), 'part')} have no new judgement"
-        where = store.root / lacking[0].judgements
-        raise StoreError(f"{where}: is missing, {count}; {SHARED}")
+        where = store.named(lacking[0].trace)
+        raise StoreError(f"{where}: was judged by a worker, and {count}; {SHARED}")
 
 
 def shares(parts: Sequence[Part], processors: int) -> list[list[Part]]:

@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import count
-from pathlib import Path
 
 from amqpspec.conformance.run_options import RunOptions
 from amqpspec.conformance.search.round import MOST_ROUNDS, ROUND
@@ -37,8 +36,6 @@ from amqpspec.targets.brokers.health import check_alive
 from amqpspec.targets.errors import TargetError
 from amqpspec.targets.suite_error import line_of
 
-#: Traces of tasks that are not done.
-INCOMING = "incoming"
 #: Rounds of a task, where their number is known.
 ROUNDS_OF_ONE = 4
 
@@ -168,31 +165,33 @@ def _carry_out(store: Store, campaign: Campaign, share: Share, until: float | No
     commit = f"campaign-{sha256(said.encode()).hexdigest()[:32]}"
     if store.has_commit(commit):
         return ShareDone(label, known=True, commit=commit)
-    file = store.root / INCOMING / folder_name(campaign.run) / f"share-{share.number}.jsonl"
     counted = _Counted(share.target)
     added: list[Part] = []
     try:
-        with TraceWriter(file) as trace:
-            _search(campaign, share, trace, until, counted.take)
-    except TargetError as error:
-        counted.lost = str(error)
-    except TraceError as error:
-        return ShareDone(label, fatal=str(error))
-    except Exception as error:  # noqa: BLE001 - what was found till then is kept, and other shares are done
-        counted.errors.append(SuiteError("", line_of(error)))
-    try:
-        adder = Adder(store, campaign.day, campaign.run, label)
-        for rows in sequences(read_trace(file)):
-            if rows[0]["sequence"] in counted.names:
-                adder.add(rows)
-        # one that was lost, or ended by an error of this suite, is done again by the next campaign of that name
-        is_whole = counted.lost is None and all(each.sequence for each in counted.errors)
-        if adder.has_any:
-            added = adder.finish(name=commit if is_whole else None)
-        file.unlink(missing_ok=True)
-        remove_empty(file.parent)
+        with store.incoming(folder_name(campaign.run)) as folder:
+            file = folder / f"share-{share.number}.jsonl"
+            try:
+                with TraceWriter(file) as trace:
+                    _search(campaign, share, trace, until, counted.take)
+            except TargetError as error:
+                counted.lost = str(error)
+            except TraceError:
+                raise
+            except Exception as error:  # noqa: BLE001 - what was found till then is kept, and other shares are done
+                counted.errors.append(SuiteError("", line_of(error)))
+            adder = Adder(store, campaign.day, campaign.run, label)
+            for rows in sequences(read_trace(file)):
+                if rows[0]["sequence"] in counted.names:
+                    adder.add(rows)
+            # one that was lost, or ended by an error of this suite, is done again by the next campaign of that name
+            is_whole = counted.lost is None and all(each.sequence for each in counted.errors)
+            if adder.has_any:
+                added = adder.finish(name=commit if is_whole else None)
+            file.unlink(missing_ok=True)
     except (StoreError, TraceError) as error:
         return ShareDone(label, fatal=str(error))
+    except OSError as error:
+        return ShareDone(label, fatal=f"{error.filename}: {error.strerror}")
     return ShareDone(
         label, len(counted.names), counted.frames, counted.failed, counted.inconclusive, counted.lost,
         shown=tuple(counted.shown.values()), commit=commit if added and is_whole else None, parts=tuple(added),
@@ -254,12 +253,3 @@ def _search(
             made = (sequence for rounds in worker.made([Round(number, most)]) for one in rounds for sequence, _ in one)
             for done in worker.carried_out(made, ends):
                 take(done)
-
-
-def remove_empty(folder: Path) -> None:
-    """The folder of a campaign in `INCOMING`, and that, where nothing is in them: others may be writing there."""
-    try:
-        folder.rmdir()
-        folder.parent.rmdir()
-    except OSError:
-        return

@@ -6,12 +6,12 @@ and is not shrunk again by this campaign or a later one. Known defects of the ta
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from uuid import uuid4
 
 from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.interruption import raise_if_interrupted, was_interrupted
@@ -25,7 +25,6 @@ from amqpspec.conformance.verdicts.judgement import FoundFailure, SuiteError
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure
-from amqpspec.pipeline.store.files import whole_file
 from amqpspec.pipeline.store.parts import folder_name
 from amqpspec.pipeline.store.store import Store
 from amqpspec.targets.brokers.health import check_alive
@@ -52,14 +51,14 @@ class Shrunk:
 
     target: str
     found: FoundFailure
-    file: Path | None
+    file: str | None
     lost: str | None = None
 
 
-def file_of(store: Store, target: str, failure: Failure) -> Path:
-    """Where the shortest commands of a failure are, if they were looked for."""
+def file_of(target: str, failure: Failure) -> str:
+    """Where in a store the shortest commands of a failure are, if they were looked for."""
     name = f"{failure.requirement}-{sha256(failure.identity.encode()).hexdigest()[:12]}.amqp"
-    return store.root / SHRUNK / f"target={folder_name(target)}" / name
+    return f"{SHRUNK}/target={folder_name(target)}/{name}"
 
 
 def shrink_new(
@@ -82,7 +81,7 @@ def shrink_new(
         new = {
             identity: each
             for identity, each in of_target.get(label, {}).items()
-            if not file_of(store, label, each.failure).exists()
+            if not store.files.exists(file_of(label, each.failure))
             and not is_as_known(each.failure, description.dialect, description.judged_version)
         }
         if new:
@@ -98,7 +97,7 @@ def _shrunk(
     errors: list[SuiteError],
 ) -> Iterator[Shrunk]:
     label, lost = target.description.label, None
-    with _trace(store) as trace, Cleaner() as cleaner:
+    with _trace() as trace, Cleaner() as cleaner:
         place = Place(target, trace, seed, is_stopped=was_interrupted, cleaner=cleaner)
 
         def run_again(name: str, repeats: str, commands: Sequence[Command]) -> Sequence[Failure]:
@@ -122,18 +121,16 @@ def _shrunk(
     if not had_their_turn:
         yield Shrunk(label, next(iter(findings.found.values())), None, lost)
     for identity, found in had_their_turn.items():
-        file = file_of(store, label, new[identity].failure)
-        with whole_file(file) as unfinished:
-            unfinished.write_text(f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n")
-        yield Shrunk(label, found, file, lost)
+        file = file_of(label, new[identity].failure)
+        store.files.put(file, (f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n").encode())
+        yield Shrunk(label, found, store.named(file), lost)
 
 
 @contextmanager
-def _trace(store: Store) -> Iterator[TraceWriter]:
+def _trace() -> Iterator[TraceWriter]:
     """Of the tries, which nobody asks for when they are over."""
-    file = store.temporary / f"{uuid4().hex}.jsonl"
-    try:
-        with TraceWriter(file) as trace:
-            yield trace
-    finally:
-        file.unlink(missing_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="amqpspec-shrinking-") as directory,
+        TraceWriter(Path(directory) / "trace.jsonl") as trace,
+    ):
+        yield trace

@@ -49,14 +49,14 @@ def conservation_with_spark(store: Store, run: str, master: str) -> Conservation
     """What `conservation_of_run` finds. Raises `StoreError` where the store has no such run or cannot be written,
     `TraceError`, `PipelineError`.
     """
-    files = files_of(store, run)
+    files = [store.root / file for file in files_of(store, run)]
     folder = store.temporary / f"conservation-{uuid4().hex}"
     try:
         with spark_session(master) as spark, failing_in_a_line("the Spark job failed"):
             found = _with_spark(spark, files, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return with_bodies(only_certain(found, store, run), files)
+    return with_bodies(only_certain(found, store, run), store, files_of(store, run))
 
 
 def added_up(facts: Any) -> Any:

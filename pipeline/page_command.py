@@ -14,7 +14,7 @@ from amqpspec.pipeline.views import judgements_of
 from amqpspec.reports.store_page import render_store
 
 
-def make_page(store: Path, master: str, out: Path) -> TableSource:
+def make_page(store: Path | str, master: str, out: Path) -> TableSource:
     """Write the page of what was judged in the store. Raises `StoreError`, `PipelineError`."""
     opened = open_store(store)
     source = table_source(opened)
@@ -24,9 +24,9 @@ def make_page(store: Path, master: str, out: Path) -> TableSource:
             table(judgements).toArrow().to_pylist()
             for table in (tables.compliance, tables.failures_by_identity, tables.latency)
         )
-    page = render_store(opened.root.name, compliance, failures, latency, f"amqpspec {tool_version()}")
+    page = render_store(opened.name, compliance, failures, latency, f"amqpspec {tool_version()}")
     with whole_file(out.absolute()) as unfinished:
         unfinished.write_text(page, encoding="utf-8")
     if not compliance:
-        source.problems.append(f"{opened.root}: no sequence that counts says anything of a requirement")
+        source.problems.append(f"{opened}: no sequence that counts says anything of a requirement")
     return source

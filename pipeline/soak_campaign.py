@@ -23,11 +23,10 @@ from amqpspec.conformance.soak.schedule import Kind, offered
 from amqpspec.conformance.soak.soak import soak
 from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.version import tool_version
-from amqpspec.pipeline.campaign import INCOMING, remove_empty
 from amqpspec.pipeline.spark_session import PipelineError, spark_session
 from amqpspec.pipeline.spark_tasks import Progress, run_tasks
 from amqpspec.pipeline.store.adding import add_trace
-from amqpspec.pipeline.store.files import StoreError, write_whole
+from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.parts import Part, folder_name
 from amqpspec.pipeline.store.store import Store
 from amqpspec.targets.errors import TargetError
@@ -60,13 +59,13 @@ class SoakTarget:
 
 @dataclass(frozen=True, slots=True)
 class SoakShare:
-    """One soak. `commit`: by which its trace is in the store; `report`: the file of what came of it."""
+    """One soak. `commit`: by which its trace is in the store; `report`: the file in the store of what came of it."""
 
     target: SoakTarget
     seed: int
     run: str
     commit: str
-    report: Path
+    report: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class SoakDone:
 
     target: str
     seed: int
-    file: Path
+    file: str
     report: Mapping[str, Any] | None = None
     lost: str = ""
     known: bool = False
@@ -86,18 +85,18 @@ class SoakDone:
     fatal: str | None = None
 
 
-def shares_of(store: Store, campaign: SoakCampaign, targets: Sequence[SoakTarget]) -> list[SoakShare]:
+def shares_of(campaign: SoakCampaign, targets: Sequence[SoakTarget]) -> list[SoakShare]:
     """The tasks of a campaign, the targets in turns."""
     seeds = range(campaign.seed, campaign.seed + campaign.soaks)
-    return [_share(store, campaign, target, seed) for seed in seeds for target in targets]
+    return [_share(campaign, target, seed) for seed in seeds for target in targets]
 
 
-def _share(store: Store, campaign: SoakCampaign, target: SoakTarget, seed: int) -> SoakShare:
+def _share(campaign: SoakCampaign, target: SoakTarget, seed: int) -> SoakShare:
     # another soak by what it does is another one, whatever its name
     said = f"{campaign.run}\n{target.label}\n{seed}\n{campaign.seconds} {' '.join(campaign.faults)} {campaign.rate}"
     digest = sha256(f"{said} {target.patience}".encode()).hexdigest()[:32]
-    folder = store.root / SOAKS / f"target={folder_name(target.label)}" / f"run={folder_name(campaign.run)}"
-    report = folder / f"seed-{seed}-{digest[:12]}.json"
+    folder = f"{SOAKS}/target={folder_name(target.label)}/run={folder_name(campaign.run)}"
+    report = f"{folder}/seed-{seed}-{digest[:12]}.json"
     return SoakShare(target, seed, f"{campaign.run}-soak-{seed}", f"soak-{digest}", report)
 
 
@@ -112,7 +111,7 @@ def soak_all(
 
     Soaks of a campaign of the same name and seed that were done before are not done again: what came of them is read.
     """
-    work = shares_of(store, campaign, targets)
+    work = shares_of(campaign, targets)
     if master is None:
         for number, share in enumerate(work, start=1):
             yield from _checked(store, [_carry_out(store, campaign, share)])
@@ -138,24 +137,21 @@ def _checked(store: Store, done: Sequence[SoakDone]) -> Sequence[SoakDone]:
 
 def _carry_out(store: Store, campaign: SoakCampaign, share: SoakShare) -> SoakDone:
     """Do a share, where it is done."""
-    label, seed, file = share.target.label, share.seed, share.report
+    label, seed, file = share.target.label, share.seed, store.named(share.report)
     try:
         store.require_seen()
-        if store.has_commit(share.commit) and file.is_file():
-            return SoakDone(label, seed, file, _read(file), known=True, commit=share.commit)
-        folder = store.root / INCOMING / folder_name(campaign.run) / f"{folder_name(label)}-soak-{seed}"
-        folder.mkdir(parents=True, exist_ok=True)
-        report, lost = _soaked(campaign, share, folder)
-        if report is None:
-            return SoakDone(label, seed, file, lost=lost)
-        text = json.dumps(report, indent=1)
-        write_whole(file, lambda path: path.write_text(text + "\n", encoding="utf-8"))
-        # one that was lost is done again by the next campaign of that name
-        added = add_trace(
-            store, folder, day=campaign.day, run=share.run, target=label, commit=None if lost else share.commit
-        )
-        rmtree(folder)
-        remove_empty(folder.parent)
+        if store.has_commit(share.commit) and store.files.exists(share.report):
+            return SoakDone(label, seed, file, _read(store, share.report), known=True, commit=share.commit)
+        with store.incoming(folder_name(campaign.run), f"{folder_name(label)}-soak-{seed}") as folder:
+            report, lost = _soaked(campaign, share, folder)
+            if report is None:
+                return SoakDone(label, seed, file, lost=lost)
+            store.files.put(share.report, (json.dumps(report, indent=1) + "\n").encode())
+            # one that was lost is done again by the next campaign of that name
+            added = add_trace(
+                store, folder, day=campaign.day, run=share.run, target=label, commit=None if lost else share.commit
+            )
+            rmtree(folder)
     except (StoreError, TraceError, PipelineError) as error:
         return SoakDone(label, seed, file, fatal=str(error))
     except OSError as error:
@@ -181,10 +177,10 @@ def _soaked(campaign: SoakCampaign, share: SoakShare, folder: Path) -> tuple[Map
     return report, lost
 
 
-def _read(file: Path) -> Mapping[str, Any]:
+def _read(store: Store, path: str) -> Mapping[str, Any]:
     try:
-        report: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        report: Mapping[str, Any] = json.loads(store.files.read(path))
         report["total"]["sent"]
     except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{file}: not what came of a soak: {error!r}") from error
+        raise StoreError(f"{store.named(path)}: not what came of a soak: {error!r}") from error
     return report

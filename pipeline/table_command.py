@@ -46,7 +46,7 @@ def make_table(options: argparse.Namespace, console: Console) -> list[str]:
     with spark_session(options.spark) as spark, failing_in_a_line("the table cannot be made"):
         judgements = judgements_of(spark, store, source.judged)
         if counted(judgements).isEmpty():
-            source.problems.append(f"{store.root}: no sequence that counts: none could be read, or all repeat others")
+            source.problems.append(f"{store}: no sequence that counts: none could be read, or all repeat others")
         if name == DIFFERENCE:
             table = difference(judgements, options.before, options.after)
         else:

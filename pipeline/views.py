@@ -14,6 +14,8 @@ from amqpspec.conformance.traces.trace_parquet import SCHEMA
 from amqpspec.pipeline import tables
 from amqpspec.pipeline.judging.judged_parts import judged_parts
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
+from amqpspec.pipeline.spark_source import read_files
+from amqpspec.pipeline.store.object_files import ObjectFiles
 from amqpspec.pipeline.store.parts import JUDGEMENTS as JUDGED
 from amqpspec.pipeline.store.parts import TRACES, Part
 from amqpspec.pipeline.store.store import Store, open_store
@@ -53,7 +55,7 @@ def read_judgements(spark: Any, store: Store | Path | str) -> Any:
 
 def judgements_of(spark: Any, store: Store, judged: Iterable[Part]) -> Any:
     """The same of parts that were judged (`judged_parts`)."""
-    return _read(spark, store.root, JUDGED, [part.judgements for part in judged], JUDGEMENTS)
+    return _read(spark, store, JUDGED, {part.judgements: part for part in judged}, JUDGEMENTS)
 
 
 def read_rows(spark: Any, store: Store | Path | str) -> Any:
@@ -61,8 +63,9 @@ def read_rows(spark: Any, store: Store | Path | str) -> Any:
     store = _store(store)
     # the label of a start row is that of the folder, if the import gave no other
     columns = pa.schema([field for field in SCHEMA if field.name != "target"])
-    there = [part.trace for part in store.contents().parts if (store.root / part.trace).is_file()]
-    return _read(spark, store.root, TRACES, there, columns)
+    found = {each.path for each in store.files.listed(TRACES)}
+    there = [part for part in store.contents().parts if part.trace in found]
+    return _read(spark, store, TRACES, {part.trace: part for part in there}, columns)
 
 
 def register_views(spark: Any, store: Store | Path | str) -> None:
@@ -78,13 +81,15 @@ def _store(store: Store | Path | str) -> Store:
     return store if isinstance(store, Store) else open_store(store)
 
 
-def _read(spark: Any, root: Path, folder: str, files: list[str], schema: pa.Schema) -> Any:
+def _read(spark: Any, store: Store, folder: str, files: Mapping[str, Part], schema: pa.Schema) -> Any:
     described = ", ".join([*(f"`{field.name}` {_type(field.type)}" for field in schema), _PARTITIONS])
     if not files:
         return spark.createDataFrame([], described)
+    if isinstance(store.files, ObjectFiles):
+        return read_files(spark, store.files, files, described, schema)
     # files of an earlier version lack columns, which are null then
-    reader = spark.read.schema(described).option("basePath", _path(root / folder))
-    return reader.parquet(*(_path(root / file) for file in files))
+    reader = spark.read.schema(described).option("basePath", _path(store.root / folder))
+    return reader.parquet(*(_path(store.root / file) for file in files))
 
 
 def _path(file: Path) -> str:

@@ -15,7 +15,7 @@ from amqpspec.command_line.exit_codes import USAGE
 from amqpspec.command_line.logins import without_logins
 from amqpspec.conformance.deviations import BUILTIN, builtin_file, builtin_names
 from amqpspec.conformance.soak.schedule import Kind
-from amqpspec.conformance.traces.local_path import not_served
+from amqpspec.conformance.traces.local_path import is_served, not_served
 from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import DEFAULT_DIALECT, DIALECTS, UnknownDialect
@@ -171,7 +171,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
         " others as long as the run took till then, at least 20 s, at most 30, and down to 10 after a long run)",
     )  # fmt: skip
     parser.add_argument("--out", type=_path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")
-    parser.add_argument("--store", type=_path, metavar="STORE", help="add the trace to it (amqpspec pipeline)")
+    parser.add_argument("--store", type=_store, metavar="STORE", help="add the trace to it (amqpspec pipeline)")
     parser.add_argument("--junit", type=_path, metavar="FILE")
     parser.add_argument("--html", type=_path, metavar="FILE", help="default DIR/report.html")
     parser.add_argument("--json", type=_path, metavar="FILE", help="default DIR/report.json")
@@ -289,7 +289,7 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
         if name == "live":
             found.add_argument("store", type=_path, metavar="INCOMING", help="the folder in which trace files arrive")
         else:
-            found.add_argument("store", type=_path, metavar="STORE", help="the folder of the store")
+            found.add_argument("store", type=_store, metavar="STORE", help="its folder, or an address such as s3://BUCKET/NAME")
         if name != "status":
             found.add_argument("--quiet", action="store_true", help="no progress")
         return found
@@ -311,6 +311,18 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     compacting.add_argument(
         "--grace", type=_seconds, default=3600.0, metavar="SECONDS", help="keep replaced files so long (default 3600)"
     )
+    deleting = action("delete", "delete recordings, with what they were judged to be")
+    deleting.add_argument("--run", action="append", metavar="NAME", dest="runs", default=[], help="may be repeated")
+    deleting.add_argument("--day", type=_day, metavar="YYYY-MM-DD", help="of that day only")
+    deleting.add_argument("--before", type=_day, metavar="YYYY-MM-DD", help="of earlier days only")
+    deleting.add_argument("--keep-days", type=_positive_count, metavar="N", help="all but those of the last N days")
+    deleting.add_argument(
+        "--unnamed", action="store_true", help="files that no commit names and nobody has touched for a day"
+    )
+    deleting.add_argument(
+        "--grace", type=_seconds, default=3600.0, metavar="SECONDS",
+        help="keep the files so long for who reads them (default 3600); compact removes them later",
+    )  # fmt: skip
     action("status", "what a store holds, and what is wrong with it")
     table = action("table", "make a table of what was found")
     table.add_argument("--out", type=_path, metavar="FILE", help="write it, as .parquet, .csv or .json")
@@ -334,7 +346,7 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
 
 def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("targets", nargs="+", metavar="TARGET", help="as for run; workers must reach its address")
-    parser.add_argument("--store", type=_path, required=True, metavar="STORE", help="made if there is none")
+    parser.add_argument("--store", type=_store, required=True, metavar="STORE", help="made if there is none")
     parser.add_argument("--spark", metavar="MASTER", help="such as 'local[*]' (default: in this process)")
     parser.add_argument("--driver", type=_drivers, default="wire", metavar="NAME", help="as for run, one of them")
     parser.add_argument("--sequences", type=_positive_count, metavar="N", help="on each target")
@@ -464,6 +476,11 @@ def _path(text: str) -> Path:
     if problem is not None:
         raise argparse.ArgumentTypeError(problem)
     return Path(text)
+
+
+def _store(text: str) -> Path | str:
+    """The folder of a store, or the address of one."""
+    return text if is_served(text) else _path(text)
 
 
 def _deviations(text: str) -> Path:

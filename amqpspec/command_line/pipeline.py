@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 
 from rich.console import Console
@@ -92,8 +93,25 @@ def _compact(options: argparse.Namespace, console: Console) -> int:
     return TRACE_UNREADABLE if done.problems else CONFORMS
 
 
+def _delete(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.pipeline.judging.deletion import Choice, delete
+    from amqpspec.pipeline.store.store import open_store
+
+    before = options.before
+    if options.keep_days is not None:
+        kept_from = (datetime.now(UTC) - timedelta(days=options.keep_days - 1)).date().isoformat()
+        before = min(filter(None, [before, kept_from]))
+    choice = Choice(tuple(options.runs), options.day, before)
+    if choice.is_all and not options.unnamed:
+        raise UsageError("what is deleted is said by --run, --day, --before, --keep-days or --unnamed")
+    done = delete(open_store(options.store), choice, options.grace, unnamed=options.unnamed)
+    console.print(Text(f"{plural(len(done.parts), 'part')} deleted; {plural(done.removed, 'file')} removed"))
+    return CONFORMS
+
+
 def _status(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.pipeline.judging.judged_parts import judged_parts
+    from amqpspec.pipeline.store.parts import TRACES
     from amqpspec.pipeline.store.store import open_store
 
     store = open_store(options.store)
@@ -105,11 +123,12 @@ def _status(options: argparse.Namespace, console: Console) -> int:
         sums = f"{sum(part.sequences for part in parts):,} sequences, {sum(part.frames for part in parts):,} frames"
         done = sum(part.id in judged for part in parts)
         console.print(Text(visible(f"{day}  {target}  {run}: {sums}, {done:,} of {plural(len(parts), 'part')} judged")))
-    missing = [store.root / part.trace for part in contents.parts if not (store.root / part.trace).is_file()]
+    there = {each.path for each in store.files.listed(TRACES)}
+    missing = [store.named(part.trace) for part in contents.parts if part.trace not in there]
     foreign = store.foreign(contents)
     broken = [*contents.broken, *found.broken]
     _tell([*contents.problems, *broken, *(f"{file}: is missing" for file in missing)])
-    _tell(f"{file}: is in no commit of the manifest, and is not read" for file in foreign)
+    _tell(f"{store.named(file)}: is in no commit of the manifest, and is not read" for file in foreign)
     size = sum(part.octets for part in contents.parts) / 1e6
     console.print(Text(f"{plural(len(contents.parts), 'part')}, {len(judged):,} judged, {size:,.1f} MB of traces"))
     return TRACE_UNREADABLE if contents.problems or broken or missing or foreign else CONFORMS
@@ -182,6 +201,7 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
     "import": _import,
     "judge": _judge,
     "compact": _compact,
+    "delete": _delete,
     "status": _status,
     "table": _table,
     "page": _page,

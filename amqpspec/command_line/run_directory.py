@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.traces.local_path import is_served
 from amqpspec.targets.address import login_in
 
 #: Is there, and locked, while a run writes into the directory.
@@ -37,8 +38,10 @@ def not_left_empty(directory: Path) -> Iterator[None]:
                 each.rmdir()
 
 
-def require_no_address(directory: Path) -> None:
-    """Raises `UsageError`: the name of a directory shows a password to everybody."""
+def require_no_address(directory: Path | str) -> None:
+    """Raises `UsageError`: the name of a directory shows a password to everybody. Addresses of stores have none."""
+    if is_served(directory) and ":" not in login_in(str(directory)):
+        return
     if login_in(str(directory)):
         raise UsageError(f"{directory}: is an address, and a directory is wanted")
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 import pyarrow as pa
@@ -22,15 +21,18 @@ from amqpspec.conformance.traces.trace_parquet import GROUP_ROWS, SCHEMA
 from amqpspec.pipeline.judging.judged_parts import judged_parts, write_judgements
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
 from amqpspec.pipeline.store.adding import PART_ROWS
-from amqpspec.pipeline.store.files import UNFINISHED, StoreError, whole_file
+from amqpspec.pipeline.store.files import UNFINISHED
+from amqpspec.pipeline.store.manifest import write_checkpoint
 from amqpspec.pipeline.store.parts import JUDGEMENTS as JUDGED
 from amqpspec.pipeline.store.parts import TRACES, Part
-from amqpspec.pipeline.store.store import Store
+from amqpspec.pipeline.store.store import Contents, Store
 
 #: Seconds for which what others took the place of is kept, for those who have begun to read it.
 GRACE = 3600.0
 #: Seconds after which an unfinished file is taken for left over.
 LEFT_OVER = 24 * 3600.0
+#: Commits that are worth a new checkpoint of the manifest.
+CHECKPOINT_COMMITS = 100
 
 
 @dataclass(slots=True)
@@ -57,9 +59,10 @@ def compact(store: Store, grace: float = GRACE) -> Compacted:
             try:
                 _merge(store, together, judged, contents.flaws)
             except (OSError, pa.ArrowException) as error:
-                names = ", ".join(str(store.root / part.trace) for part in together)
+                names = ", ".join(store.named(part.trace) for part in together)
                 problems.append(f"{names}: cannot be put together: {' '.join(str(error).split())}")
-    removed = _remove(store, grace)
+    write_checkpoint(store.files, CHECKPOINT_COMMITS)
+    removed = remove_files(store, grace)
     return Compacted(len(contents.parts), len(store.contents().parts), removed, problems)
 
 
@@ -88,30 +91,38 @@ def _merge(store: Store, parts: Sequence[Part], judged: bool, flaws: Mapping[str
     rows: list[pa.Table] = []
     results: list[pa.Table] = []
     for part in parts:
-        read = in_schema(_read(store.root / part.trace), SCHEMA)
+        read = in_schema(_read(store, part.trace), SCHEMA)
         if read.num_rows != part.rows:
             raise pa.ArrowInvalid(f"{read.num_rows} rows, where the manifest says {part.rows}")
         numbers = pa.array(range(offset + 1, offset + part.rows + 1), pa.int64())
         rows.append(read.set_column(0, SCHEMA.field("row"), numbers))
         if judged:
-            found = in_schema(_read(store.root / part.judgements), JUDGEMENTS)
+            found = in_schema(_read(store, part.judgements), JUDGEMENTS)
             at = JUDGEMENTS.get_field_index("first_row")
             results.append(found.set_column(at, JUDGEMENTS.field(at), pc.add(found.column(at), offset)))
         offset += part.rows
-    with whole_file(store.root / made.trace) as unfinished:
+    with store.files.writing(made.trace) as unfinished:
         pq.write_table(pa.concat_tables(rows), unfinished, compression="zstd", row_group_size=GROUP_ROWS)
         octets = unfinished.stat().st_size
+    made = replace(made, octets=octets)
     if judged:
-        write_judgements(store, made, pa.concat_tables(results))
-    store.commit(
-        [Part(id, made.day, made.target, made.run, made.rows, made.frames, made.sequences, octets)],
-        replaces=[part.id for part in parts],
-        problems=list(dict.fromkeys(flaws[part.id] for part in parts if part.id in flaws)),
-    )
+        made = write_judgements(store, made, pa.concat_tables(results))
+
+    def unless_removed(contents: Contents) -> Sequence[Part] | None:
+        """Others may have removed one of them, or have judged it again, meanwhile."""
+        now = {part.id: part.judged for part in contents.parts}
+        return parts if all(now.get(part.id) == part.judged for part in parts) else None
+
+    problems = list(dict.fromkeys(flaws[part.id] for part in parts if part.id in flaws))
+    if not store.remove(
+        unless_removed, [made], judgements={made.id: made.judged} if judged else {}, problems=problems
+    ):
+        for path in (made.trace, made.judgements):
+            store.files.remove(path)
 
 
-def _read(file: Path) -> pa.Table:
-    with pq.ParquetFile(file) as columns:
+def _read(store: Store, path: str) -> pa.Table:
+    with store.files.reading(path) as file, pq.ParquetFile(file) as columns:
         return columns.read()
 
 
@@ -126,32 +137,23 @@ def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _remove(store: Store, grace: float) -> int:
+def remove_files(store: Store, grace: float, unnamed: float | None = None) -> int:
+    """Remove the files of what has not counted for `grace` seconds, and unfinished ones that are left over. `unnamed`:
+    those too that no commit names and nobody has changed for so many seconds. Raises `StoreError`.
+    """
     now = time.time()
     contents = store.contents()
-    over = [part for when, part in contents.replaced if now - when >= grace]
-    files = [store.root / path for part in over for path in (part.trace, part.judgements)]
-    files += [file for file in _unfinished(store) if now - _changed(file) > LEFT_OVER]
-    removed = 0
-    for file in files:
-        try:
-            file.unlink()
-            removed += 1
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise StoreError(f"{file}: cannot be removed: {error.strerror}") from error
-    return removed
+    over = [path for when, part in contents.replaced if now - when >= grace for path in (part.trace, part.judgements)]
+    over += [path for when, path in contents.superseded if now - when >= grace]
+    files = {each.path: each.changed for folder in (TRACES, JUDGED) for each in store.files.listed(folder)}
+    over = [path for path in over if path in files]
+    left = [(path, changed) for path, changed in files.items() if _is_unfinished(path)]
+    left += [(each.path, each.changed) for each in store.files.listed(".temporary")]
+    over += [path for path, changed in left if now - changed > LEFT_OVER]
+    if unnamed is not None:
+        over += [path for path in store.foreign(contents) if now - files.get(path, now) >= unnamed]
+    return sum(store.files.remove(path) for path in over)
 
 
-def _unfinished(store: Store) -> list[Path]:
-    folders = [store.root / name for name in (TRACES, JUDGED, ".temporary")]
-    unfinished = [file for folder in folders for file in folder.rglob(f"{UNFINISHED}*")]
-    return unfinished + list((store.root / ".temporary").glob("*.jsonl"))
-
-
-def _changed(file: Path) -> float:
-    try:
-        return file.stat().st_mtime
-    except OSError:
-        return time.time()
+def _is_unfinished(path: str) -> bool:
+    return path.rpartition("/")[2].startswith(UNFINISHED)

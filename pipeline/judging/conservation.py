@@ -35,7 +35,7 @@ from amqpspec.pipeline.judging.message_facts import SCHEMA, What, batches
 from amqpspec.pipeline.judging.message_identity import message_of, text_of
 from amqpspec.pipeline.judging.queue_notes import ORDER, Added, QueueNotes, notes_of
 from amqpspec.pipeline.judging.topology import Topology
-from amqpspec.pipeline.judging.topology_changes import changes_in, changes_of
+from amqpspec.pipeline.judging.topology_changes import Change, changes_in, changes_of
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.store import Store
 
@@ -239,27 +239,32 @@ def sequences_of(file: Path) -> Iterator[Iterator[TraceRow]]:
         yield rows
 
 
-def files_of(store: Store, run: str) -> list[Path]:
-    """The traces of a run. Raises `StoreError` where there is none, `TraceError` where it is not known whether these
-    are all.
+def files_of(store: Store, run: str) -> list[str]:
+    """The traces of a run, from the root of the store. Raises `StoreError` where there is none, `TraceError` where it is
+    not known whether these are all.
     """
     contents = store.contents()
     if contents.broken:
         raise TraceError(f"{contents.broken[0]}, so it is not known what belongs to the run")
-    files = [store.root / part.trace for part in contents.parts if part.run == run]
+    files = [part.trace for part in contents.parts if part.run == run]
     if not files:
-        raise StoreError(f"{store.root}: the store has no run {run!r}")
+        raise StoreError(f"{store}: the store has no run {run!r}")
     return files
 
 
 def conservation_of_run(store: Store, run: str) -> Conservation:
     """Both stages for a run of the store. Raises `StoreError` where it has no such run, `TraceError`."""
     files = files_of(store, run)
-    facts = Facts(Topology(change for file in files for change in changes_in(file)))
+    changes: list[Change] = []
     for file in files:
-        for rows in sequences_of(file):
-            facts.add(rows)
-    return with_bodies(only_certain(conservation(facts), store, run), files)
+        with store.files.reading(file) as whole:
+            changes += changes_in(whole)
+    facts = Facts(Topology(changes))
+    for file in files:
+        with store.files.reading(file) as whole:
+            for rows in sequences_of(whole):
+                facts.add(rows)
+    return with_bodies(only_certain(conservation(facts), store, run), store, files)
 
 
 def only_certain(found: Conservation, store: Store, run: str) -> Conservation:
@@ -274,11 +279,11 @@ def only_certain(found: Conservation, store: Store, run: str) -> Conservation:
     return found
 
 
-def with_bodies(found: Conservation, files: Iterable[Path]) -> Conservation:
+def with_bodies(found: Conservation, store: Store, files: Iterable[str]) -> Conservation:
     """With the bodies of what is wrong, which takes a look at the traces again; nothing where nothing is wrong."""
     wanted = {each.message for each in found.violations}
     bodies: dict[int, str] = {}
-    for row in (row for file in files if wanted for row in read_trace(file)):
+    for row in (row for file in files if wanted for row in _rows_in(store, file)):
         if row["kind"] == "frame" and row["method"] in CONTENT_METHODS and len(bodies) < len(wanted):
             message = message_of(row)
             if message in wanted:
@@ -288,3 +293,8 @@ def with_bodies(found: Conservation, files: Iterable[Path]) -> Conservation:
         for each in found.violations
     ]
     return found
+
+
+def _rows_in(store: Store, file: str) -> Iterator[TraceRow]:
+    with store.files.reading(file) as whole:
+        yield from read_trace(whole)

@@ -1,17 +1,19 @@
-"""Which parts of a store were judged. A file of judgements that cannot be read to its end is none: it is told, its part
-counts as not judged, and is judged again.
+"""Which parts of a store were judged: those of which a commit says so. A file of judgements that cannot be read to its
+end is none: it is told, its part counts as not judged, and is judged again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
-from amqpspec.pipeline.store.files import StoreError, whole_file
+from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store
 from amqpspec.reports.text import plural
@@ -31,14 +33,16 @@ class JudgedParts:
 def judged_parts(store: Store, parts: Iterable[Part]) -> JudgedParts:
     """Looks at the files of judgements of these parts, each to its end."""
     found = JudgedParts()
-    for part in parts:
-        if not (store.root / part.judgements).is_file():
-            found.unjudged.append(part)
-        elif (problem := _problem(store, part)) is None:
+    of_all = list(parts)
+    with ThreadPoolExecutor(store.files.readers) as readers:
+        problems = list(readers.map(lambda part: _problem(store, part) if part.judged else "", of_all))
+    for part, problem in zip(of_all, problems, strict=True):
+        if problem is None:
             found.judged.append(part)
-        else:
-            found.unjudged.append(part)
-            found.broken.append(f"{store.root / part.judgements}: {problem}, so its part counts as not judged")
+            continue
+        found.unjudged.append(part)
+        if problem:
+            found.broken.append(f"{store.named(part.judgements)}: {problem}, so its part counts as not judged")
     return found
 
 
@@ -59,7 +63,7 @@ def table_source(store: Store) -> TableSource:
     found = judged_parts(store, contents.parts)
     problems = [*contents.broken, *found.broken]
     if not found.judged:
-        why = problems[0] if problems else f"{store.root}: nothing in the store is judged"
+        why = problems[0] if problems else f"{store}: nothing in the store is judged"
         raise StoreError(f"{why} (amqpspec pipeline judge), so there is nothing to make a table of")
     waiting = len(found.unjudged) - len(found.broken)
     note = f"{plural(waiting, 'part')} of the store not judged yet (amqpspec pipeline judge), and left out"
@@ -71,16 +75,23 @@ def is_judged(store: Store, part: Part) -> bool:
     return bool(judged_parts(store, [part]).judged)
 
 
-def write_judgements(store: Store, part: Part, table: pa.Table) -> None:
-    """Keep what a part was judged to be, with checksums. Raises `StoreError`."""
-    with whole_file(store.root / part.judgements) as unfinished:
+def write_judgements(store: Store, part: Part, table: pa.Table) -> Part:
+    """Write what a part was judged to be, with checksums, under a name of its own: who reads what it was judged to be
+    before goes on reading that. Gives the part with it; it counts when a commit says so. Raises `StoreError`.
+    """
+    judged = replace(part, judged=f"{part.id}-{uuid4().hex[:8]}")
+    with store.files.writing(judged.judgements) as unfinished:
         pq.write_table(table, unfinished, compression="zstd", write_page_checksum=True)
+    return judged
 
 
 def _problem(store: Store, part: Part) -> str | None:
     """Why a file is none of judgements, or not whole."""
     try:
-        with pq.ParquetFile(store.root / part.judgements, page_checksum_verification=True) as file:
+        with (
+            store.files.reading(part.judgements) as whole,
+            pq.ParquetFile(whole, page_checksum_verification=True) as file,
+        ):
             wrong = _wrong_column(file.schema_arrow)
             if wrong is not None:
                 return f"no judgements: the column {wrong} is missing or of another type"
@@ -88,6 +99,8 @@ def _problem(store: Store, part: Part) -> str | None:
                 return "there is no judgement in it"
             for _ in file.iter_batches():
                 pass
+    except FileNotFoundError:
+        return "is missing"
     except (OSError, pa.ArrowException) as error:
         return f"not a readable Parquet file: {' '.join(str(error).split())}"
     return None

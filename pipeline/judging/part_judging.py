@@ -1,7 +1,7 @@
 """Judging one part of a store: the same function as in the live run, sequence by sequence.
 
-What a part was judged to be is written as one file, so it is there as a whole or not at all: a job that was stopped
-goes on with the parts that have none. A sequence that cannot be read or judged costs itself. Memory holds one batch of
+What a part was judged to be is written as one file, and counts by a commit: a job that was stopped goes on with the
+parts that have none. A sequence that cannot be read or judged costs itself. Memory holds one batch of
 rows, the state of one sequence and the results of the part, however long a sequence is.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -67,14 +68,20 @@ def judge_part(store: Store, part: Part, judge: Judge = judge_of_suite) -> PartJ
         store.require_seen()
     except StoreError as error:
         return PartJudged(part.id, unreadable=str(error), fatal=True)
+    name = store.named(part.trace)
     try:
-        rows = _in_columns(store, part, judge) or list(_judgements(store, part, judge))
-    except TraceError as error:
-        if not (store.root / part.trace).exists() and part.id not in {each.id for each in store.contents().parts}:
-            return PartJudged(part.id)  # others took its place meanwhile
+        with store.files.reading(part.trace) as file:
+            rows = _in_columns(file, part, judge) or list(_judgements(file, name, part, judge))
+    except (TraceError, FileNotFoundError) as error:
+        if not store.files.exists(part.trace) and part.id not in {each.id for each in store.contents().parts}:
+            return PartJudged(part.id)  # it was removed meanwhile, or others took its place
+        problem = f"{name}: cannot be read: no such file" if isinstance(error, FileNotFoundError) else str(error)
+        return PartJudged(part.id, unreadable=problem)
+    except StoreError as error:
         return PartJudged(part.id, unreadable=str(error))
     try:
-        write_judgements(store, part, pa.Table.from_pylist(rows, schema=JUDGEMENTS))
+        judged = write_judgements(store, part, pa.Table.from_pylist(rows, schema=JUDGEMENTS))
+        store.commit(judgements={part.id: judged.judged})
     except StoreError as error:
         return PartJudged(part.id, unreadable=str(error), fatal=True)
     broken = [row for row in rows if row.get("problem")]
@@ -94,18 +101,19 @@ def judge_part(store: Store, part: Part, judge: Judge = judge_of_suite) -> PartJ
     )
 
 
-def _in_columns(store: Store, part: Part, judge: Judge) -> list[dict[str, Any]] | None:
+def _in_columns(file: Path, part: Part, judge: Judge) -> list[dict[str, Any]] | None:
     """The judgements of a part of the open world; None: it is none, or has to be read row by row."""
     if judge not in (judge_of_suite, judge_open):
         return None
     try:
-        return open_judgements(store.root / part.trace, part, always=judge is judge_open)
+        return open_judgements(file, part, always=judge is judge_open)
     except Exception:  # noqa: BLE001 - whatever it is, the way row by row says to which sequence it belongs
         return None
 
 
-def _judgements(store: Store, part: Part, judge: Judge) -> Iterator[dict[str, Any]]:
-    rows = _Rows(store, part)
+def _judgements(file: Path, name: str, part: Part, judge: Judge) -> Iterator[dict[str, Any]]:
+    """`name`: that of the file for people."""
+    rows = _Rows(file, name, part)
     while rows.next is not None:
         yield _one(rows, judge)
 
@@ -113,8 +121,8 @@ def _judgements(store: Store, part: Part, judge: Judge) -> Iterator[dict[str, An
 class _Rows:
     """The rows of a part, one sequence at a time. Raises `TraceError` when the file cannot be read."""
 
-    def __init__(self, store: Store, part: Part) -> None:
-        self._rows = _rows(store, part)
+    def __init__(self, file: Path, name: str, part: Part) -> None:
+        self._rows = _rows(file, name, part)
         self.number = 0
         #: the first row of the next sequence, or what is wrong with it
         self.next = next(self._rows, None)
@@ -203,19 +211,20 @@ def _one(rows: _Rows, judge: Judge) -> dict[str, Any]:
     return judgement_row(judgement, start, first_row, commands.hexdigest()[:DIGEST], latencies.found)
 
 
-def _rows(store: Store, part: Part) -> Iterator[TraceRow | _BrokenRow]:
-    file = store.root / part.trace
+def _rows(file: Path, name: str, part: Part) -> Iterator[TraceRow | _BrokenRow]:
     try:
         with pq.ParquetFile(file) as columns:
-            wanted = columns_of(columns.schema_arrow.names, file)
+            wanted = columns_of(columns.schema_arrow.names, name)
             if columns.metadata.num_rows != part.rows:
-                raise _Unreadable(f"{file}: {columns.metadata.num_rows} rows, where the manifest says {part.rows}")
+                raise _Unreadable(f"{name}: {columns.metadata.num_rows} rows, where the manifest says {part.rows}")
             for batch in columns.iter_batches(_BATCH, columns=wanted):
                 yield from _rows_of(batch)
     except TraceError as error:
         raise _Unreadable(str(error)) from error
+    except FileNotFoundError:
+        raise
     except (OSError, pa.ArrowException) as error:
-        raise _Unreadable(f"{file}: not a readable Parquet file: {' '.join(str(error).split())}") from error
+        raise _Unreadable(f"{name}: not a readable Parquet file: {' '.join(str(error).split())}") from error
 
 
 def _rows_of(batch: pa.RecordBatch) -> Iterator[TraceRow | _BrokenRow]:

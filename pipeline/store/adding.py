@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from amqpspec.conformance.recording.capture import CaptureOptions, began_at, cap
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, trace_file
 from amqpspec.conformance.traces.trace_parquet import write_parquet
 from amqpspec.conformance.traces.trace_row import row_line
-from amqpspec.pipeline.store.files import StoreError, whole_file
+from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store
 
@@ -67,10 +68,13 @@ class Adder:
         return bool(self.parts or self._waiting)
 
     def finish(self, problems: Iterable[str] = (), name: str | None = None) -> list[Part]:
-        """Let everything count that was added."""
+        """Let everything count that was added; gives nothing where another has added it under that name meanwhile."""
         for target in list(self._waiting):
             self._write_waiting(target)
-        self.store.commit(self.parts, problems=list(problems), name=name)
+        if not self.store.commit(self.parts, problems=list(problems), name=name):
+            for part in self.parts:
+                self.store.files.remove(part.trace)
+            self.parts = []
         return self.parts
 
     def _target(self, start: TraceRow) -> str:
@@ -91,9 +95,8 @@ class Adder:
                 yield row
 
         part = Part(uuid4().hex, self.day, target, self.run, 0, 0, sequences, 0)
-        file = self.store.root / part.trace
         try:
-            with whole_file(file) as unfinished:
+            with self.store.files.writing(part.trace) as unfinished:
                 number = write_parquet(counted(), unfinished)
                 octets = unfinished.stat().st_size
         except TraceError as error:
@@ -144,7 +147,9 @@ def add_trace(
         # as `amqpspec check` says of it; that it was imported is not noted, or a second time it would count as known
         added.problems.append(f"{path}: no sequence in it, so nothing was added")
         return added
+    had_any = adder.has_any
     added.parts, added.commit = adder.finish(added.problems, commit), commit
+    added.known = had_any and not added.parts
     return added
 
 
@@ -214,7 +219,7 @@ class _Splitter:
     def _spill(self, name: str, collected: list[TraceRow]) -> None:
         """All rows but the first go to a file."""
         if name not in self._long:
-            self._long[name] = self._adder.store.temporary / f"{uuid4().hex}.jsonl"
+            self._long[name] = Path(tempfile.gettempdir()) / f"amqpspec-{uuid4().hex}.jsonl"
         try:
             with self._long[name].open("ab") as file:
                 file.writelines(map(row_line, collected[1:]))

@@ -1,13 +1,13 @@
 """Parts: the files of a store, and where they stand.
 
 A part is a trace of its own: whole sequences, one after the other, in the schema of docs/trace-format.md. What it was
-judged to be is in a file of the same name in another folder, so that a part is judged exactly if that file is there.
+judged to be is in a file of its own in another folder: the one that the last commit names that says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
@@ -31,6 +31,8 @@ class Part:
     frames: int
     sequences: int
     octets: int
+    #: the name of the file of what it was judged to be; "": it was not
+    judged: str = field(default="", compare=False)
 
     @property
     def folder(self) -> str:
@@ -44,8 +46,8 @@ class Part:
 
     @property
     def judgements(self) -> str:
-        """What it was judged to be, from the root of the store."""
-        return f"{JUDGEMENTS}/{self.folder}/{self.id}.parquet"
+        """What it was judged to be, from the root of the store; where it was not, no file has that name."""
+        return f"{JUDGEMENTS}/{self.folder}/{self.judged or self.id}.parquet"
 
 
 def folder_name(value: str) -> str:
@@ -57,8 +59,10 @@ def folder_name(value: str) -> str:
 
 
 def part_to_json(part: Part) -> dict[str, Any]:
-    """A part as the manifest has it."""
-    return asdict(part)
+    """A part as the manifest has it; what it was judged to be is told apart from it."""
+    written = asdict(part)
+    del written["judged"]
+    return written
 
 
 def part_from_json(written: Mapping[str, Any]) -> Part:
