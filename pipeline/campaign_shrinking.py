@@ -16,6 +16,7 @@ from uuid import uuid4
 from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.interruption import raise_if_interrupted, was_interrupted
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_file import judged_by
 from amqpspec.conformance.run import SHRINKING_DEADLINE
 from amqpspec.conformance.session.cleanup import Cleaner
 from amqpspec.conformance.session.command_sequence import CommandSequence, Place
@@ -124,7 +125,8 @@ def _shrunk(
     for identity, found in had_their_turn.items():
         file = file_of(store, label, new[identity].failure)
         with whole_file(file) as unfinished:
-            unfinished.write_text(f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n")
+            head = f"@title {found.failure.identity}\n{judged_by(dialect.name)}"
+            unfinished.write_text(head + "\n".join(found.commands) + "\n")
         yield Shrunk(label, found, file, lost)
 
 
