@@ -16,6 +16,7 @@ from pathlib import Path
 from amqpspec.conformance.failures.findings import Findings
 from amqpspec.conformance.interruption import raise_if_interrupted, was_interrupted
 from amqpspec.conformance.language.command import Command
+from amqpspec.conformance.language.command_file import judged_by
 from amqpspec.conformance.run import SHRINKING_DEADLINE
 from amqpspec.conformance.session.cleanup import Cleaner
 from amqpspec.conformance.session.command_sequence import CommandSequence, Place
@@ -122,7 +123,8 @@ def _shrunk(
         yield Shrunk(label, next(iter(findings.found.values())), None, lost)
     for identity, found in had_their_turn.items():
         file = file_of(label, new[identity].failure)
-        store.files.put(file, (f"@title {found.failure.identity}\n" + "\n".join(found.commands) + "\n").encode())
+        head = f"@title {found.failure.identity}\n{judged_by(dialect.name)}"
+        store.files.put(file, (head + "\n".join(found.commands) + "\n").encode())
         yield Shrunk(label, found, store.named(file), lost)
 
 

@@ -84,7 +84,7 @@ def _replayed(files: Sequence[CommandFile], options: argparse.Namespace, console
         if options.out:
             stack.enter_context(held(options.out))
         keeps_data = any(breaks_broker(each.commands) for each in files)
-        started = stack.enter_context(StartedTarget(options, keeps_data=keeps_data))
+        started = stack.enter_context(StartedTarget(options, keeps_data=keeps_data, judged_by=files[0].judged_by))
         trace = stack.enter_context(TraceWriter(directory / "trace.jsonl"))
         with suppress(TargetError):  # the sequence finds out what it is that does not work
             served = check_alive(started.target.address)

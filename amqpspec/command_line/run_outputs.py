@@ -14,6 +14,7 @@ from rich.text import Text
 from amqpspec.command_line.logins import complain
 from amqpspec.command_line.output_files import add_to_job_summary, job_summary, write
 from amqpspec.command_line.suite_errors import as_far_as_possible, tell_errors, write_errors
+from amqpspec.conformance.language.command_file import judged_by
 from amqpspec.conformance.traces.trace import TraceError, jsonl_to_parquet
 from amqpspec.conformance.verdicts.gate import Gate
 from amqpspec.conformance.verdicts.judgement import THROUGH, FoundFailure, RunResult
@@ -58,7 +59,7 @@ def write_reports(result: RunResult, options: argparse.Namespace, ended_with: in
     for former in (options.out / "failures").glob("[0-9][0-9]-*-[0-9]*.amqp"):
         former.unlink(missing_ok=True)  # of a run before, whose report is gone as well
     for found, file in _command_files(result, options.out):
-        write(file, _head_of(found.failure) + "\n".join(found.commands) + "\n")
+        write(file, _head_of(found.failure) + judged_by(result.target.dialect) + "\n".join(found.commands) + "\n")
 
 
 def _head_of(failure: Failure) -> str:

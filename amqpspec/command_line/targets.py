@@ -64,8 +64,11 @@ def target_under_test(options: argparse.Namespace) -> Iterator[TargetUnderTest]:
 class StartedTarget:
     """The same, for who may have to start it again. Use as a context manager."""
 
-    def __init__(self, options: argparse.Namespace, *, apart: bool = False, keeps_data: bool = False) -> None:
+    def __init__(
+        self, options: argparse.Namespace, *, apart: bool = False, keeps_data: bool = False, judged_by: str = ""
+    ) -> None:
         """`apart`: the embedded broker has a process of its own. `keeps_data`: it can be stopped and started again.
+        `judged_by`: the dialect of a product that is not known, which else is looked at.
 
         Raises `UsageError`.
         """
@@ -75,6 +78,7 @@ class StartedTarget:
         self._options = options
         self._apart = apart
         self._keeps_data = keeps_data
+        self._judged_by = judged_by
         self._asked = dialect_named(options.dialect) if options.dialect else None
         self._running = ExitStack()
         #: others that were started beside it
@@ -147,6 +151,8 @@ class StartedTarget:
         if not self._is_said and self._is_rabbitmq and getattr(self._options, "profile", True):
             dialect = as_seen(dialect, measure_settings(target, dialect, worth_measuring(dialect), again)[0])
             target = self._introduction
+        elif not self._is_said and not self._is_known and self._judged_by:
+            dialect = dialect_named(self._judged_by)
         elif not self._is_said and not self._is_known:
             if getattr(self._options, "profile", False):
                 names = gentle()

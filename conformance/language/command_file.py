@@ -8,6 +8,8 @@ Lines that begin with `@` say what the file is:
     @severity stuck                 of a rule of one's own: what it does to an application if that is broken
     @queue-types classic quorum     run once for each, `$type` standing for it; none: run once
     @dialects rabbitmq-3 …          only these; none: all
+    @judged-by amqp-0-9-1+…         of a failure: the dialect of that run, by which replay judges a product that is not
+                                    known, unless it is told another one
     @own …                          it shows a way of RabbitMQ's own, this one: no other product is asked for it
     @waits                          spends its time waiting, so it runs beside others
     @alone                          changes the broker as a whole, so it runs beside no other (but those that begin
@@ -29,13 +31,15 @@ from pathlib import Path
 from amqpspec.conformance.language.command import EXPECT, Command
 from amqpspec.conformance.language.command_arguments import LAST_HEADERS
 from amqpspec.conformance.language.command_parsing import CommandSyntaxError, parse_command
-from amqpspec.model.promises.dialects import DIALECTS
+from amqpspec.model.promises.dialects import DIALECTS, UnknownDialect, dialect_named
 from amqpspec.model.promises.registry import IDENTIFIER, requirements, suite_requirements
 from amqpspec.model.promises.severity import Severity
 from amqpspec.model.protocol.methods import OPERATOR, Content, event_of
 from amqpspec.targets.codec.methods_codec import EncodingError, encode
 
-KEYS = ("requirement", "title", "severity", "queue-types", "dialects", "own", "waits", "alone", "rough", "slow")
+KEYS = (
+    "requirement", "title", "severity", "queue-types", "dialects", "judged-by", "own", "waits", "alone", "rough", "slow"
+)  # fmt: skip
 QUEUE_TYPES = ("classic", "quorum", "stream")
 #: Most commands that one line stands for.
 MOST_REPEATED = 1000
@@ -60,6 +64,8 @@ class CommandFile:
     severity: str = ""
     queue_type: str | None = None
     dialects: tuple[str, ...] = ()
+    #: the dialect of the run that the file is a failure of; "": of none
+    judged_by: str = ""
     #: the way of RabbitMQ's own that it shows; "": it can be carried out by any product
     own: str = ""
     #: it spends its time waiting, so it runs beside others; it changes the broker as a whole, so it runs beside none
@@ -91,6 +97,7 @@ def parse_command_file(text: str, where: str = "<text>", name: str = "text") -> 
         title=said.get("title", ""),
         severity=said.get("severity", ""),
         dialects=tuple(said.get("dialects", "").split()),
+        judged_by=said.get("judged-by", ""),
         own=said.get("own", ""),
         waits="waits" in said,
         alone="alone" in said,
@@ -112,6 +119,11 @@ def parse_command_file(text: str, where: str = "<text>", name: str = "text") -> 
     if not files[0].commands:
         raise CommandFileError(f"{where}:1:1: the file holds no command")
     return files
+
+
+def judged_by(dialect: str) -> str:
+    """The line of a file of a failure that was judged by that dialect; "": it is RabbitMQ's, and that of the target."""
+    return "" if dialect_named(dialect).extensions else f"@judged-by {dialect}\n"
 
 
 def _commands(line: str) -> list[Command]:
@@ -182,6 +194,11 @@ def _head(text: str, where: str) -> tuple[dict[str, str], list[str]]:
         if key == "severity" and said[key] not in tuple(Severity):
             what = f"{said[key]!r} is not a severity ({', '.join(Severity)})"
             raise CommandFileError(f"{where}:{number}:{len(key) + 3}: {what}")
+        if key == "judged-by":
+            try:
+                dialect_named(said[key])
+            except UnknownDialect as error:
+                raise CommandFileError(f"{where}:{number}:{len(key) + 3}: {error}") from None
         what, choices = _CHOICES.get(key, ("", ()))
         for word in said[key].split() if choices else ():
             if word not in choices:
