@@ -32,6 +32,8 @@ class Books:
         self.time = 0.0
         self.line = 0
         self.latest = NO_FAULT
+        #: by node, when it last said anything
+        self.heard: dict[int, float] = {}
         #: of each channel by its number: the line where its client asked to close it
         self.closings: dict[int, int] = {}
         #: of each, once it is over: when, whether in order, and the line

@@ -11,9 +11,10 @@ from amqpspec.conformance.soak.columns import Copies, Published
 
 @dataclass(slots=True)
 class ChannelAccount:
-    """`number`: of the channel among all of the soak."""
+    """`number`: of the channel among all of the soak; `node`: where it is."""
 
     number: int
+    node: int = 1
     confirms: bool = False
     is_closing: bool = False
     #: who publishes on it

@@ -112,8 +112,8 @@ def _judge(path: str, patience: float, pipe: Connection) -> None:
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     os.nice(_NICE)
-    # an OSError: nobody is there any more to be told
-    with suppress(OSError):
+    # nobody may be there any more to be told
+    with suppress(OSError, EOFError):
         try:
             found: SoakJudgement | TraceError = _judged(Path(path), patience, pipe)
         except TraceError as error:

@@ -25,6 +25,7 @@ from amqpspec.conformance.soak.tally import Tally
 from amqpspec.conformance.soak.topology import Topology
 from amqpspec.conformance.soak.windows import Windows
 from amqpspec.conformance.traces.trace_row import TraceRow
+from amqpspec.model.broker.nodes import node_of
 from amqpspec.model.protocol.methods import FAULTS, OPERATOR
 
 CLIENT = "client"
@@ -76,6 +77,8 @@ class Ledger:
             if name in FAULTS:
                 self._fault(name, row["arguments"])
             return
+        if row["direction"] == "received" and not name.startswith("socket."):
+            self._books.heard[node_of(connection)] = row["time"]
         number = row["channel"]
         if not number:
             self._on_connection(row["sequence"], name, row["direction"] == "sent")
@@ -84,7 +87,7 @@ class Ledger:
         channel = channels.get(number)
         if channel is None or name == "channel.open":
             self._numbers += 1
-            channel = channels[number] = ChannelAccount(self._numbers)
+            channel = channels[number] = ChannelAccount(self._numbers, node_of(connection))
         handler = self._handlers.get((name, row["direction"]))
         if handler is not None:
             handler(row, channel)

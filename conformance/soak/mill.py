@@ -38,7 +38,7 @@ from amqpspec.targets.errors import TargetError, TargetUnreachable
 _A_ROUND = 40
 #: Seconds that nobody waits for anything.
 _MOMENT = 0.005
-#: Seconds without any connection, while nothing is known to be wrong, until the broker is lost.
+#: Seconds in which no connection to a node can be opened, while nothing is known to be wrong, until it is lost.
 LOST_AFTER = 60.0
 #: Messages that may be outstanding in a queue.
 _MOST_OUTSTANDING = 1500
@@ -92,7 +92,9 @@ class Mill:
         self._running: list[Client] = []
         #: how often a broker was about to end, by kind
         self._about_to_end: Counter[Kind] = Counter({Kind.STOP: 1})
-        self._last_open = time.monotonic()
+        #: by node, since when connections have been tried and none is served
+        self._unserved_since: dict[int, float] = {}
+        self._identities: set[tuple[str, str]] = set()
         self._next_progress = 0.0
         self._phase = ""
         self._ends = 0.0
@@ -192,16 +194,31 @@ class Mill:
                 return
             client = self._clients.get(event.connection)
             if client is not None:
+                self._hear(event)
                 client.received(event)
             wait = 0.0
 
+    def _hear(self, event: TraceEvent) -> None:
+        """Raises `TargetUnreachable` where it comes from somebody else: the address of a container that has ended may
+        be another one's a moment later.
+        """
+        if event.name == "connection.start":
+            told = event.arguments.get("server_properties") or {}
+            self._identities.add((str(told.get("product", "")), str(told.get("cluster_name", ""))))
+            if len(self._identities) > 1:
+                raise TargetUnreachable("the broker is gone: another one answers at its address")
+        elif event.channel or event.name == "connection.open-ok":
+            self._unserved_since.pop(node_of(event.connection), None)
+
     def _look(self, now: float) -> None:
         """Is the broker still there? And what is the user told?"""
-        is_one_open = any(client.state is State.OPEN for client in self._running)
-        if is_one_open or not self.disturber.is_quiet or all(client.is_done for client in self._running):
-            self._last_open = now
-        elif now - self._last_open > LOST_AFTER:
-            raise TargetUnreachable(f"no connection could be opened for {LOST_AFTER:g} s")
+        reachable = self.disturber.reachable()
+        for node, since in list(self._unserved_since.items()):
+            if node not in reachable:
+                del self._unserved_since[node]
+            elif now - since > LOST_AFTER:
+                place = f" to node {node}" if len(self.disturber.nodes) > 1 else ""
+                raise TargetUnreachable(f"no connection{place} could be opened for {LOST_AFTER:g} s")
         if now >= self._next_progress:
             self._next_progress = now + _PROGRESS
             counts = self.outstanding
@@ -224,6 +241,7 @@ class Mill:
         node = self.chosen.choice(reachable)
         injector = self.target.faults
         address = injector.address_of(node) if injector is not None else self.target.address
+        self._unserved_since.setdefault(node, self.now())
         several = len(self.disturber.nodes) > 1
         client.connection = f"{client.name}@{node}" if several else client.name
         try:

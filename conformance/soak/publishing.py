@@ -83,14 +83,15 @@ class Publishing:
     def over(self, channel: ChannelAccount) -> None:
         """The channel has ended: what waits for its confirm gets none."""
         for published, number in channel.unconfirmed.values():
-            self._unknown(published, number)
+            self._unknown(published, number, channel.node)
 
-    def _unknown(self, published: Published, number: int) -> None:
+    def _unknown(self, published: Published, number: int, node: int) -> None:
         books, sent = self._books, published.sent[number]
         published.resolve(number, Outcome.UNKNOWN, books.time, books.line)
         for queue in published.queues:
             books.counts(queue).unknown += 1
         books.fault_counts.unknown += 1
-        if books.time - sent >= self._patience and not books.windows.touch(sent, books.time):
+        # a node that says nothing to anybody any more is gone, and owes nothing
+        if books.heard.get(node, 0.0) - sent >= self._patience and not books.windows.touch(sent, books.time):
             for queue in published.queues[:1]:
                 books.add(What.UNCONFIRMED, queue, Identity(published.name, number), {"waited until": books.line})

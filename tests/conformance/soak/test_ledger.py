@@ -312,14 +312,16 @@ def test_what_comes_from_a_queue_that_it_was_not_for(account: Account) -> None:
     assert account.wrong() == [What.MISROUTED]
 
 
-@pytest.mark.parametrize("seconds", [1.0, 30.0])
-def test_a_publish_is_confirmed_in_time(seconds: float) -> None:
+@pytest.mark.parametrize("seconds, others_are_served", [(1.0, True), (30.0, True), (30.0, False)])
+def test_a_publish_is_confirmed_in_time_by_a_broker_that_is_there(seconds: float, others_are_served: bool) -> None:
     account = Account()
     account.publisher("p")
     account.publish("p", 0)
     account.now += seconds
+    if others_are_served:
+        account.received("other", "queue.declare-ok", queue="classic", consumer_count=0)
     account.sent("p", "socket.abort")
-    assert account.wrong() == ([What.UNCONFIRMED] if seconds > 5 else [])
+    assert account.wrong() == ([What.UNCONFIRMED] if seconds > 5 and others_are_served else [])
 
 
 def test_a_confirm_that_a_fault_holds_up_is_not_missing() -> None:
