@@ -19,6 +19,7 @@ from typing import Any
 
 from amqpspec.conformance.soak.growing_trace import GrowingTrace
 from amqpspec.conformance.soak.judging import Judging, SoakJudgement
+from amqpspec.conformance.traces.trace import read_trace
 from amqpspec.conformance.traces.trace_row import TraceError
 
 #: Rows between two looks at what the clients' process wants, and seconds between two looks at the trace.
@@ -95,7 +96,16 @@ class JudgeProcess:
                 self.progress = found
                 tell(found)
             elif self._is_over:
-                raise TraceError(f"{self._path}: the process that judged it has ended")
+                return self._judged_here(is_enough)
+
+    def _judged_here(self, is_enough: Callable[[], bool]) -> SoakJudgement:
+        """The other process is no more: a signal to all has ended it before it could ignore that, or the system has."""
+        judging = Judging(self._patience)
+        for line, row in enumerate(read_trace(self._path), 1):
+            if is_enough():
+                return judging.end(is_cut_short=True)
+            judging.row(row, line)
+        return judging.end()
 
     def _received(self, timeout: float) -> Any:
         # not `is_alive`, which goes by the process that it was forked from: a signal to all of a group ends only that

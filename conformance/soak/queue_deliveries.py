@@ -59,7 +59,7 @@ class QueueDeliveries:
         if is_forgotten and books.windows.went_down_after(published.sent[number], home):
             books.add(What.OUTLIVED, queue, identity, {"delivered": books.line})
         if not channel.is_closing:
-            self._counted(row, copies, identity)
+            self._counted(row, copies, identity, channel.node)
 
     def _settled_again(self, copies: Copies, identity: Identity) -> None:
         books, number = self._books, identity.number
@@ -94,7 +94,7 @@ class QueueDeliveries:
             what = What.FLAGGED_BY_STOP if faults else What.FLAGGED
             books.add(what, queue, identity, {"delivered": books.line})
 
-    def _counted(self, row: TraceRow, copies: Copies, identity: Identity) -> None:
+    def _counted(self, row: TraceRow, copies: Copies, identity: Identity, node: int) -> None:
         """The count is left out while it is 0. Without the flag, that may be a delivery that is read late."""
         books = self._books
         count = (row.get("properties", {}).get("headers") or {}).get("x-delivery-count")
@@ -108,10 +108,12 @@ class QueueDeliveries:
         # that a holder's channel was lost counts; but whose node is lost may be there yet, and has not failed (4.3)
         was_lost = ended is not None and not ended[1] and ended[2] == copies.line[identity.number]
         was_lost = was_lost and not (ended and books.windows.touch_node(ended[0]))
-        if count < before + was_lost:
+        # what a node sent before it was paused is read when it goes on, and others may have had the message since
+        is_late = any(window.node == node for window in books.windows.between(books.time, books.time))
+        if count < before + was_lost and not is_late:
             since = copies.time[identity.number]
             what = What.COUNT_ANEW if books.windows.came_back_after(since) else What.COUNT
             lines = {"before": copies.line[identity.number], "delivered": books.line}
             books.add(what, copies.queue, identity, lines)
         if count or before:
-            self._counts[key] = count
+            self._counts[key] = max(count, before) if is_late else count

@@ -424,6 +424,22 @@ def test_a_first_delivery_that_is_read_late_has_no_count() -> None:
     assert not {What.COUNT, What.COUNT_ANEW} & set(account.wrong())
 
 
+@pytest.mark.parametrize("connection, wrong", [("c2@2", []), ("c2@3", [What.COUNT])])
+def test_what_a_node_sent_before_it_was_paused_is_read_late(connection: str, wrong: list[What]) -> None:
+    account = of_quorum_queue()
+    account.back("c", 1)
+    account.consumer(connection, "quorum")
+    account.fault("broker.pause", node=2)
+    for tag, count in ((2, 2), (3, 3)):
+        account.deliver("c", tag, "p", 0, queue="quorum", redelivered=True, x_delivery_count=count)
+        account.back("c", tag)
+    account.fault("broker.resume", node=2)
+    account.deliver(connection, 1, "p", 0, queue="quorum", redelivered=True, x_delivery_count=1)
+    account.back(connection, 1)
+    account.deliver(connection, 2, "p", 0, queue="quorum", redelivered=True, x_delivery_count=4)
+    assert account.wrong_by_now() == wrong
+
+
 def test_where_nodes_go_down_only_a_count_that_is_there_is_judged() -> None:
     account = of_quorum_queue()
     account.fault("broker.kill", node=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,18 @@ def test_it_is_judged_while_it_runs_as_it_is_afterwards(tmp_path: Path) -> None:
         result = soak(target, options, told.append)
     assert result.judgement.tally.to_json() == judged(read_trace(tmp_path), 4.0).tally.to_json()
     assert any("wrong" in line for line in told)
+
+
+def test_what_nobody_judges_meanwhile_is_judged_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that does so may be ended from outside."""
+    with EmbeddedBroker() as broker:
+        target = TargetUnderTest(broker.address, EMBEDDED, faults=broker.faults())
+        options = SoakOptions(3, 1.0, (Kind.CLIENT,), tmp_path, rate=100.0, patience=8.0)
+
+        def end_the_judge(line: str) -> None:
+            for each in multiprocessing.active_children():
+                each.kill()
+
+        result = soak(target, options, end_the_judge)
+    assert result.verdict is Verdict.PASS
+    assert result.judgement.tally.to_json() == judged(read_trace(tmp_path), 4.0).tally.to_json()
