@@ -30,6 +30,7 @@ _ELSEWHERE = {
     "rabbit_binary_generator": "rabbit_common",
     "rabbit_command_assembler": "rabbit_common",
     "rabbit_heartbeat": "rabbit_common",
+    "rabbit_queue_collector": "rabbit_common",
 }
 #: Not files of the server under that name: what is generated, wildcards, other repositories.
 _NO_FILE = {"rabbit_framing", "rabbit_framing_amqp_0_9_1", "rabbit_basic"}
