@@ -83,7 +83,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
             (store.root / path).parent.mkdir(parents=True, exist_ok=True)
             if content is not None:
                 pq.write_table(pa.Table.from_pylist(content, schema=JUDGEMENTS), store.root / path)
-        store.commit([part])
+        store.commit([part], judgements={part.id: part.id})
     return store
 
 
