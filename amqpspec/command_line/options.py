@@ -53,8 +53,8 @@ MOST_SECONDS = 7 * 24 * 3600.0
 
 #: What `pipeline table` makes; they are in `pipeline.views`, which needs an extra.
 TABLES = (
-    "compliance", "coverage", "failures_by_identity", "latency", "flaky", "said", "failures", "measurements",
-    "difference",
+    "compliance", "coverage", "failures_by_identity", "latency", "flaky", "regressed", "said", "failures",
+    "measurements", "difference",
 )  # fmt: skip
 
 #: What --open means.
@@ -326,8 +326,10 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     action("status", "what a store holds, and what is wrong with it")
     table = action("table", "make a table of what was found")
     table.add_argument("--out", type=_path, metavar="FILE", help="write it, as .parquet, .csv or .json")
-    table.add_argument("--before", metavar="RUN", help="difference: the first run")
-    table.add_argument("--after", metavar="RUN", help="difference: the second run")
+    help_of_before = "difference: the first run; regressed: the last night's day (default: the last that was judged)"
+    table.add_argument("--before", metavar="RUN|DAY", help=help_of_before)
+    help_of_after = "difference: the second run; regressed: this night's day (default: the last in the store)"
+    table.add_argument("--after", metavar="RUN|DAY", help=help_of_after)
     table.add_argument("--rows", type=_positive_count, default=1000, metavar="N", help="print at most so many rows")
     conserving = action("conservation", "what became of each message, where all clients of a run were recorded")
     conserving.add_argument("--run", required=True, metavar="NAME", help="of the store")
@@ -336,11 +338,12 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     living.add_argument("--until-done", action="store_true", help="end when all that is there is judged")
     page = action("page", "make an HTML page of the tables: days, versions side by side, failures, latencies")
     page.add_argument("--out", type=_path, default=Path("store.html"), metavar="FILE", help="default store.html")
-    here, spread = (importing, judging, conserving), (table, page, living)
-    for each, default in (*((one, None) for one in here), *((one, "local[*]") for one in spread)):
+    for each in (importing, judging, conserving, table, page, living):
+        default = "local[*]" if each is living else None
+        otherwise = "by DuckDB" if each in (table, page) else "in this process"
         each.add_argument(
             "--spark", metavar="MASTER", default=default,
-            help="on Spark, such as 'local[*]'" + (" (default)" if default else "; default: in this process"),
+            help="on Spark, such as 'local[*]'" + (" (default)" if default else f"; default: {otherwise}"),
         )  # fmt: skip
 
 

@@ -33,6 +33,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         import_module("pyarrow")
         if is_spread:
             import_module("pyspark")
+        elif options.action in ("table", "page"):
+            import_module("duckdb")
     from amqpspec.pipeline.spark_session import PipelineError
     from amqpspec.pipeline.store.files import StoreError
 
