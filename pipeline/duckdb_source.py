@@ -28,12 +28,14 @@ def duckdb_connection() -> Iterator[Any]:
     DuckDB says in the block, one line."""
     import duckdb
 
-    with tempfile.TemporaryDirectory(prefix="amqpspec-duckdb-") as directory:
-        with duckdb.connect(str(Path(directory, "tables.duckdb"))) as connection:
-            try:
-                yield connection
-            except duckdb.Error as error:
-                raise StoreError(f"the table cannot be made: {' '.join(str(error).split())}") from error
+    with (
+        tempfile.TemporaryDirectory(prefix="amqpspec-duckdb-") as directory,
+        duckdb.connect(str(Path(directory, "tables.duckdb"))) as connection,
+    ):
+        try:
+            yield connection
+        except duckdb.Error as error:
+            raise StoreError(f"the table cannot be made: {' '.join(str(error).split())}") from error
 
 
 def load_rows(connection: Any, store: Store, name: str, parts: Mapping[str, Part], schema: pa.Schema) -> Any:

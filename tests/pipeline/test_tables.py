@@ -84,7 +84,7 @@ def made(folder: Path, runs: Mapping[tuple[str, ...], list[dict[str, Any]]]) -> 
     """A store of judgements, by day, run, and target where that is another one."""
     store = create_store(folder)
     for (day, run, *target), content in runs.items():
-        part = Part(f"{run} {day} {target}", day, target[0] if target else TARGET, run, 1, 10, len(content), 100)
+        part = Part("-".join((day, run, *target)), day, target[0] if target else TARGET, run, 1, 10, len(content), 100)
         (store.root / part.trace).parent.mkdir(parents=True, exist_ok=True)
         judged = write_judgements(store, part, pa.Table.from_pylist(content, schema=JUDGEMENTS))
         store.commit([part], judgements={part.id: judged.judged})
