@@ -47,6 +47,8 @@ class Summary:
     #: sequences that came to an error of this suite: how many, and the first few as (name, line)
     erring_sequences: int = 0
     errors: list[tuple[str, str]] = field(default_factory=list)
+    #: identifiers of the parts in which something failed
+    failing: list[str] = field(default_factory=list)
 
     def add(self, judged: PartJudged) -> None:
         """Raises `StoreError` if the store cannot be written."""
@@ -60,6 +62,8 @@ class Summary:
         self.sequences += judged.sequences
         self.frames += judged.frames
         self.failed += judged.failed
+        if judged.failed:
+            self.failing.append(judged.part)
         self.inconclusive += judged.inconclusive
         self.repeats += judged.repeats
         self.broken_sequences += judged.broken_sequences

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import count
 
@@ -22,6 +22,7 @@ from amqpspec.conformance.session.command_sequence import CarriedOut, Place
 from amqpspec.conformance.session.patience import Patience
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceError, TraceWriter, read_trace, sequences
+from amqpspec.conformance.verdicts.acceptance import Acceptance
 from amqpspec.conformance.verdicts.judgement import SuiteError
 from amqpspec.conformance.workers import Round, ThisProcess
 from amqpspec.model.promises.verdict import Verdict
@@ -51,6 +52,8 @@ class Campaign:
     time_budget: float | None = None
     steps: int = 30
     themes: tuple[str, ...] = ()
+    #: what fails nothing
+    acceptance: Acceptance = field(default_factory=Acceptance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,8 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class ShareDone:
-    """What came of a share. `lost`: why it ended early; `known`: it was done before, in the `commit`; `parts`: what
+    """What came of a share. `failed`: sequences with a failure that is not accepted, `accepted`: those that failed with
+    none. `lost`: why it ended early; `known`: it was done before, in the `commit`; `parts`: what
     it has added; `fatal`: no trace can be kept.
     """
 
@@ -74,6 +78,7 @@ class ShareDone:
     sequences: int = 0
     frames: int = 0
     failed: int = 0
+    accepted: int = 0
     inconclusive: int = 0
     lost: str | None = None
     known: bool = False
@@ -165,7 +170,7 @@ def _carry_out(store: Store, campaign: Campaign, share: Share, until: float | No
     commit = f"campaign-{sha256(said.encode()).hexdigest()[:32]}"
     if store.has_commit(commit):
         return ShareDone(label, known=True, commit=commit)
-    counted = _Counted(share.target)
+    counted = _Counted(share.target, campaign.acceptance)
     added: list[Part] = []
     try:
         with store.incoming(folder_name(campaign.run)) as folder:
@@ -193,7 +198,7 @@ def _carry_out(store: Store, campaign: Campaign, share: Share, until: float | No
     except OSError as error:
         return ShareDone(label, fatal=f"{error.filename}: {error.strerror}")
     return ShareDone(
-        label, len(counted.names), counted.frames, counted.failed, counted.inconclusive, counted.lost,
+        label, len(counted.names), counted.frames, counted.failed, counted.accepted, counted.inconclusive, counted.lost,
         shown=tuple(counted.shown.values()), commit=commit if added and is_whole else None, parts=tuple(added),
         errors=tuple(counted.errors),
     )  # fmt: skip
@@ -202,11 +207,11 @@ def _carry_out(store: Store, campaign: Campaign, share: Share, until: float | No
 class _Counted:
     """The sequences of a share that count: not the one in which the target was lost."""
 
-    def __init__(self, target: TargetUnderTest) -> None:
-        self._target = target
+    def __init__(self, target: TargetUnderTest, acceptance: Acceptance) -> None:
+        self._target, self._acceptance = target, acceptance
         self.names: set[str] = set()
         self.frames = 0
-        self.failed = self.inconclusive = 0
+        self.failed = self.accepted = self.inconclusive = 0
         self.lost: str | None = None
         #: by identity
         self.shown: dict[str, Shown] = {}
@@ -219,7 +224,10 @@ class _Counted:
             check_alive(self._target.address)
         self.names.add(judgement.sequence)
         self.frames += judgement.frames
-        self.failed += judgement.verdict is Verdict.FAIL
+        if judgement.verdict is Verdict.FAIL:
+            is_red = self._acceptance.is_red(judgement.failures, self._target.description)
+            self.failed += is_red
+            self.accepted += not is_red
         self.inconclusive += judgement.verdict is Verdict.INCONCLUSIVE
         if (line := judgement.suite_error) is not None:
             self.errors.append(SuiteError(judgement.sequence, line, tuple(map(str, done.sequence.commands))))

@@ -26,6 +26,7 @@ from amqpspec.conformance.verdicts.judgement import FoundFailure, SuiteError
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.verdict import Failure
+from amqpspec.pipeline.store.labels import label_in_store
 from amqpspec.pipeline.store.parts import folder_name
 from amqpspec.pipeline.store.store import Store
 from amqpspec.targets.brokers.health import check_alive
@@ -59,7 +60,7 @@ class Shrunk:
 def file_of(target: str, failure: Failure) -> str:
     """Where in a store the shortest commands of a failure are, if they were looked for."""
     name = f"{failure.requirement}-{sha256(failure.identity.encode()).hexdigest()[:12]}.amqp"
-    return f"{SHRUNK}/target={folder_name(target)}/{name}"
+    return f"{SHRUNK}/target={folder_name(label_in_store(target))}/{name}"
 
 
 def shrink_new(

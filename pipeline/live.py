@@ -26,6 +26,8 @@ import pyarrow.parquet as pq
 
 from amqpspec.conformance.traces.local_path import not_served
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace
+from amqpspec.conformance.verdicts.acceptance import Acceptance
+from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS, judgement_row
 from amqpspec.pipeline.judging.live_state import load, save
 from amqpspec.pipeline.spark_session import PipelineError, failing_in_a_line, spark_session
@@ -51,6 +53,8 @@ class Line:
     text: str
     is_failure: bool
     is_error: bool = False
+    #: a failure that fails nothing
+    is_accepted: bool = False
 
 
 #: Is told the number of a batch, and a line for each failure and each problem.
@@ -58,7 +62,8 @@ Told = Callable[[int, list[Line]], None]
 
 
 def live(
-    incoming: Path, out: Path, master: str, told: Told, *, until_done: bool = False, most_files: int = _MOST_FILES
+    incoming: Path, out: Path, master: str, told: Told, *, until_done: bool = False, most_files: int = _MOST_FILES,
+    acceptance: Acceptance | None = None,
 ) -> None:
     """Judge what arrives in `incoming` and its folders; `until_done`: only what is there, then end.
 
@@ -88,7 +93,7 @@ def live(
             .load(f"file://{incoming.resolve()}")
             .select("path")  # what is in them is read by the tasks
         )
-        batches = _Batches(spark, out.resolve(), told)
+        batches = _Batches(spark, out.resolve(), told, acceptance or Acceptance())
         writer = (
             files.writeStream.foreachBatch(batches.carry_out)
             .option("checkpointLocation", f"file://{out.resolve() / 'checkpoint'}")
@@ -139,8 +144,8 @@ class _Ended(threading.Thread):
 
 
 class _Batches:
-    def __init__(self, spark: Any, out: Path, told: Told) -> None:
-        self._spark, self._out, self._told = spark, out, told
+    def __init__(self, spark: Any, out: Path, told: Told, acceptance: Acceptance) -> None:
+        self._spark, self._out, self._told, self._acceptance = spark, out, told, acceptance
         self.error: Exception | None = None
 
     def carry_out(self, arrived: Any, number: int) -> None:
@@ -149,10 +154,10 @@ class _Batches:
             paths = [unquote(urlparse(row["path"]).path) for row in arrived.collect()]
             ready, waiting = in_order(*_waiting(self._out, number), paths)
             work = [(task, number, ready) for task in range(TASKS)]
-            out = self._out
+            out, acceptance = self._out, self._acceptance
 
             def judge_share(share: tuple[int, int, Sequence[str]]) -> list[Line]:
-                return _judge_share(out, *share)
+                return _judge_share(out, acceptance, *share)
 
             # what cannot be read each task meets, what cannot be judged the one that it belongs to
             lines = list(dict.fromkeys(run_tasks(self._spark, work, judge_share)))
@@ -207,7 +212,7 @@ def _place(path: str) -> tuple[str, int]:
     return (found[1], int(found[2])) if found else (path, 0)
 
 
-def _judge_share(out: Path, task: int, number: int, paths: Sequence[str]) -> list[Line]:
+def _judge_share(out: Path, acceptance: Acceptance, task: int, number: int, paths: Sequence[str]) -> list[Line]:
     """Judge the connections that belong to a task; gives a line for each failure and for each file that is broken."""
     if not out.is_dir():
         raise StoreError(f"{out}: {socket.gethostname()} sees no such folder; {_SHARED}")
@@ -230,10 +235,13 @@ def _judge_share(out: Path, task: int, number: int, paths: Sequence[str]) -> lis
                     lines.append(Line(said, is_failure=False, is_error=True))
                 elif judgement.ended_by == judgement.reason is not None:
                     lines.append(Line(judgement.reason, is_failure=False))
-                lines += [
-                    Line(f"{start['target']}: {each.identity} {where}: {each.observed}", is_failure=True)
-                    for each in judgement.failures
-                ]
+                broker = (start.get(name) for name in ("target", "product", "version", "dialect"))
+                target = TargetDescription(*(str(each or "") for each in broker))
+                for each in judgement.failures:
+                    why = acceptance.why(each, target)
+                    said = f"{start['target']}: {each.identity} {where}: {each.observed}"
+                    said += f" (accepted: {why})" if why else ""
+                    lines.append(Line(said, is_failure=why is None, is_accepted=why is not None))
         except TraceError as error:
             lines.append(Line(str(error), is_failure=False))
     schema = pa.schema([pa.field("recording", pa.string()), pa.field("target", pa.string()), *JUDGEMENTS])

@@ -27,6 +27,7 @@ from amqpspec.pipeline.spark_session import PipelineError, spark_session
 from amqpspec.pipeline.spark_tasks import Progress, run_tasks
 from amqpspec.pipeline.store.adding import add_trace
 from amqpspec.pipeline.store.files import StoreError
+from amqpspec.pipeline.store.labels import label_in_store
 from amqpspec.pipeline.store.parts import Part, folder_name
 from amqpspec.pipeline.store.store import Store
 from amqpspec.targets.errors import TargetError
@@ -95,7 +96,7 @@ def _share(campaign: SoakCampaign, target: SoakTarget, seed: int) -> SoakShare:
     # another soak by what it does is another one, whatever its name
     said = f"{campaign.run}\n{target.label}\n{seed}\n{campaign.seconds} {' '.join(campaign.faults)} {campaign.rate}"
     digest = sha256(f"{said} {target.patience}".encode()).hexdigest()[:32]
-    folder = f"{SOAKS}/target={folder_name(target.label)}/run={folder_name(campaign.run)}"
+    folder = f"{SOAKS}/target={folder_name(label_in_store(target.label))}/run={folder_name(campaign.run)}"
     report = f"{folder}/seed-{seed}-{digest[:12]}.json"
     return SoakShare(target, seed, f"{campaign.run}-soak-{seed}", f"soak-{digest}", report)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +17,15 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.pipeline.judging.judged_parts import table_source
-from amqpspec.pipeline.spark_session import failing_in_a_line, spark_session
 from amqpspec.pipeline.store.files import StoreError, whole_file
 from amqpspec.pipeline.store.store import open_store
-from amqpspec.pipeline.tables import counted, difference
+from amqpspec.pipeline.table_engine import arrow_of, table_engine
+from amqpspec.pipeline.tables import counted, difference, regressed
 from amqpspec.pipeline.views import DIFFERENCE, TABLES, judgements_of
 from amqpspec.reports.readable_table import ReadableTable, number_column, text_column
 from amqpspec.reports.text import visible
 
+REGRESSED = "regressed"
 _FORMS = (".parquet", ".csv", ".json")
 
 
@@ -35,6 +38,10 @@ def make_table(options: argparse.Namespace, console: Console) -> list[str]:
         raise StoreError(f"there is no table {name!r}, but {', '.join([*TABLES, DIFFERENCE])}")
     if name == DIFFERENCE and not (options.before and options.after):
         raise StoreError("the table of a difference needs --before RUN and --after RUN")
+    if name == REGRESSED:
+        for day in filter(None, (options.before, options.after)):
+            if not is_day(day):
+                raise StoreError(f"{day}: no day such as 2026-11-27; regressed compares days, difference compares runs")
     if out is not None and out.suffix not in _FORMS:
         raise StoreError(f"{out}: its name must end in {', '.join(_FORMS)}")
     store = open_store(options.store)
@@ -43,14 +50,11 @@ def make_table(options: argparse.Namespace, console: Console) -> list[str]:
     source = table_source(store)
     if name == DIFFERENCE:
         _require_runs({part.run for part in source.judged}, "nothing is judged of the run", options)
-    with spark_session(options.spark) as spark, failing_in_a_line("the table cannot be made"):
-        judgements = judgements_of(spark, store, source.judged)
-        if counted(judgements).isEmpty():
+    with table_engine(options.spark) as engine:
+        judgements = judgements_of(engine, store, source.judged)
+        if not arrow_of(counted(judgements).limit(1)).num_rows:
             source.problems.append(f"{store}: no sequence that counts: none could be read, or all repeat others")
-        if name == DIFFERENCE:
-            table = difference(judgements, options.before, options.after)
-        else:
-            table = TABLES[name](judgements)
+        table = _made(name, judgements, options)
         if out is None:
             _show(table, options.rows, console)
         else:
@@ -60,9 +64,17 @@ def make_table(options: argparse.Namespace, console: Console) -> list[str]:
     return source.problems
 
 
+def _made(name: str, judgements: Any, options: argparse.Namespace) -> Any:
+    if name == DIFFERENCE:
+        return difference(judgements, options.before, options.after)
+    if name == REGRESSED:
+        return regressed(judgements, options.before, options.after)
+    return TABLES[name](judgements)
+
+
 def write(table: Any, out: Path) -> None:
-    """Write a DataFrame as one file. What a table holds grows with requirements and brokers, not with recordings."""
-    found = table.toArrow()
+    """Write a table as one file. What a table holds grows with requirements and brokers, not with recordings."""
+    found = arrow_of(table)
     with whole_file(out.absolute()) as unfinished:
         if out.suffix == ".parquet":
             pq.write_table(found, unfinished, compression="zstd")
@@ -84,6 +96,13 @@ def _write_csv(table: pa.Table, path: Path) -> None:
     csv.write_csv(pa.table(columns), path)
 
 
+def is_day(text: str) -> bool:
+    """Is it a day as the folders of a store have it?"""
+    with suppress(ValueError):
+        return date.fromisoformat(text).isoformat() == text
+    return False
+
+
 def _require_runs(known: set[str], problem: str, options: argparse.Namespace) -> None:
     for run in (options.before, options.after):
         if run not in known:
@@ -91,22 +110,25 @@ def _require_runs(known: set[str], problem: str, options: argparse.Namespace) ->
 
 
 def _show(table: Any, most: int, console: Console) -> None:
-    rows = table.limit(most + 1).collect()
+    found = arrow_of(table.limit(most + 1))
+    rows = [list(row.values()) for row in found.to_pylist()]
     if console.is_terminal:
-        _show_view(table.dtypes, rows[:most], console)
+        _show_view(found.schema, rows[:most], console)
     else:
         # whatever reads this may want columns, and has no width
-        print(*table.columns, sep="\t")
+        print(*found.column_names, sep="\t")
         for row in rows[:most]:
             print(*(visible(_text(value)) for value in row), sep="\t")
     if len(rows) > most:
         print(f"amqpspec: there are more than {most:,} rows; --rows N or --out FILE gives more", file=sys.stderr)
 
 
-def _show_view(types: list[tuple[str, str]], rows: list[Any], console: Console) -> None:
-    numbers = ("bigint", "int", "double")
-    columns = ((number_column if kind in numbers else text_column)(name.replace("_", " ")) for name, kind in types)
-    view = ReadableTable(*columns)
+def _show_view(schema: pa.Schema, rows: list[Any], console: Console) -> None:
+    def column(field: pa.Field) -> Any:
+        is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        return (number_column if is_number else text_column)(field.name.replace("_", " "))
+
+    view = ReadableTable(*map(column, schema))
     for row in rows:
         view.add_row(*(Text(visible(_shown(value))) for value in row))
     console.print(view)

@@ -41,6 +41,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         raise UsageError("a campaign needs --sequences N or --time-budget SECONDS, or --soak SECONDS")
     if is_search and options.soak is not None:
         raise UsageError("--soak: a campaign of soaks has no --sequences and no --time-budget")
+    if options.label and len(options.targets) > 1:
+        raise UsageError("--target names one broker, and there are several")
     unknown = [name for name in options.theme if name not in THEMES]
     if unknown:
         raise UsageError(f"--theme {unknown[0]}: there is none of that name, but {', '.join(THEMES)}")
@@ -55,10 +57,13 @@ def execute(options: argparse.Namespace, console: Console) -> int:
 
 
 def _search(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.command_line.gates import acceptance_of, tell_failures, tell_stale
     from amqpspec.pipeline.campaign import Campaign, search
     from amqpspec.pipeline.campaign_shrinking import Shown, shrink_new
+    from amqpspec.pipeline.judging.found_failures import Found, FoundFailures
     from amqpspec.pipeline.store.store import create_store
 
+    acceptance = acceptance_of(options)
     store = create_store(options.store)
     if options.run and options.seed is None and any(part.run == options.run for part in store.contents().parts):
         raise UsageError(f"--run {options.run}: the store has it; to go on with it, give its --seed as well")
@@ -67,10 +72,11 @@ def _search(options: argparse.Namespace, console: Console) -> int:
     campaign = Campaign(
         options.run or f"campaign-{now:%Y%m%dT%H%M%S}-seed-{seed}", now.date().isoformat(), seed,
         options.sequences, options.time_budget, options.steps, tuple(options.theme),
+        acceptance,
     )  # fmt: skip
     # told first: without them nobody goes on with a campaign that was stopped
     console.print(Text(visible(f"run {campaign.run}, seed {seed}")), soft_wrap=True)
-    sequences, frames, failed, inconclusive, known = 0, 0, 0, 0, 0
+    sequences, frames, failed, accepted, inconclusive, known = 0, 0, 0, 0, 0, 0
     lost: Counter[str] = Counter()
     shown: list[Shown] = []
     errors: list[SuiteError] = []
@@ -79,6 +85,7 @@ def _search(options: argparse.Namespace, console: Console) -> int:
         targets = [stack.enter_context(target_under_test(_for_one(options, target))) for target in options.targets]
         for done in search(store, campaign, targets, options.spark, progress_of(console, options.quiet)):
             sequences, frames, failed = sequences + done.sequences, frames + done.frames, failed + done.failed
+            accepted += done.accepted
             inconclusive += done.inconclusive
             known += done.known
             shown += done.shown
@@ -95,14 +102,24 @@ def _search(options: argparse.Namespace, console: Console) -> int:
     for what, times in lost.items():
         when = f"{plural(times, 'share')} ended early" if times else "while failures were shrunk"
         complain(f"{visible(what)} ({when})")
+    described = {target.description.label: target.description for target in targets}
+    found = FoundFailures()
+    for one in shown:
+        broker = described[one.target]
+        why = acceptance.why(one.failure, broker)
+        new = Found(broker, one.failure, campaign.run, one.sequence, why, 1)
+        found.distinct.setdefault((broker, one.failure.identity), new)
+    tell_failures(found, console)
     before = f" ({plural(known, 'share')} done before)" if known else ""
+    beside = f" ({accepted:,} more as is accepted)" if accepted else ""
     undecided = f", {inconclusive:,} inconclusive" if inconclusive else ""
-    console.print(Text(f"{plural(sequences, 'sequence')}, {frames:,} frames: {failed:,} failed{undecided}{before}"))
+    whole = f"{plural(sequences, 'sequence')}, {frames:,} frames"
+    console.print(Text(f"{whole}: {failed:,} failed{beside}{undecided}{before}"))
     for each in (shrunk_one for shrunk_one in shrunk if shrunk_one.file is not None):
         line = f"new on {each.target}: {each.found.failure.identity}: {each.file}"
         console.print(Text(visible(line)), soft_wrap=True)
     tell_errors(errors, [options.store], None if options.quiet else console)
-    if lost or failed:
+    if tell_stale(acceptance) or lost or failed:
         return TARGET_LOST if lost else DEVIATES
     if inconclusive == sequences and not known and not errors:
         why = "none of the sequences was decided" if sequences else "the time was over before a sequence was begun"

@@ -53,8 +53,8 @@ MOST_SECONDS = 7 * 24 * 3600.0
 
 #: What `pipeline table` makes; they are in `pipeline.views`, which needs an extra.
 TABLES = (
-    "compliance", "coverage", "failures_by_identity", "latency", "flaky", "said", "failures", "measurements",
-    "difference",
+    "compliance", "coverage", "failures_by_identity", "latency", "flaky", "regressed", "said", "failures",
+    "measurements", "difference",
 )  # fmt: skip
 
 #: What --open means.
@@ -172,6 +172,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--out", type=_path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")
     parser.add_argument("--store", type=_store, metavar="STORE", help="add the trace to it (amqpspec pipeline)")
+    _label(parser)
     parser.add_argument("--junit", type=_path, metavar="FILE")
     parser.add_argument("--html", type=_path, metavar="FILE", help="default DIR/report.html")
     parser.add_argument("--json", type=_path, metavar="FILE", help="default DIR/report.json")
@@ -327,8 +328,10 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     action("status", "what a store holds, and what is wrong with it")
     table = action("table", "make a table of what was found")
     table.add_argument("--out", type=_path, metavar="FILE", help="write it, as .parquet, .csv or .json")
-    table.add_argument("--before", metavar="RUN", help="difference: the first run")
-    table.add_argument("--after", metavar="RUN", help="difference: the second run")
+    help_of_before = "difference: the first run; regressed: the last night's day (default: the last that was judged)"
+    table.add_argument("--before", metavar="RUN|DAY", help=help_of_before)
+    help_of_after = "difference: the second run; regressed: this night's day (default: the last in the store)"
+    table.add_argument("--after", metavar="RUN|DAY", help=help_of_after)
     table.add_argument("--rows", type=_positive_count, default=1000, metavar="N", help="print at most so many rows")
     conserving = action("conservation", "what became of each message, where all clients of a run were recorded")
     conserving.add_argument("--run", required=True, metavar="NAME", help="of the store")
@@ -337,11 +340,14 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     living.add_argument("--until-done", action="store_true", help="end when all that is there is judged")
     page = action("page", "make an HTML page of the tables: days, versions side by side, failures, latencies")
     page.add_argument("--out", type=_path, default=Path("store.html"), metavar="FILE", help="default store.html")
-    here, spread = (importing, judging, conserving), (table, page, living)
-    for each, default in (*((one, None) for one in here), *((one, "local[*]") for one in spread)):
+    for each in (judging, conserving, living):
+        _gate(each)
+    for each in (importing, judging, conserving, table, page, living):
+        default = "local[*]" if each is living else None
+        otherwise = "by DuckDB" if each in (table, page) else "in this process"
         each.add_argument(
             "--spark", metavar="MASTER", default=default,
-            help="on Spark, such as 'local[*]'" + (" (default)" if default else "; default: in this process"),
+            help="on Spark, such as 'local[*]'" + (" (default)" if default else f"; default: {otherwise}"),
         )  # fmt: skip
         _conf(each)
 
@@ -361,6 +367,8 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
         "--run", metavar="NAME",
         help="of the run in the store; one that was stopped goes on by it, its --seed and all else as before",
     )  # fmt: skip
+    _label(parser)
+    _gate(parser)
     parser.add_argument("--steps", type=_positive_count, default=30, help="most steps of a sequence (default 30)")
     parser.add_argument("--theme", action="append", default=[], metavar="NAME", help="as for run; repeatable")
     parser.add_argument("--dialect", type=_dialect, metavar="NAME", help=_DIALECT_HELP)
@@ -371,6 +379,22 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--soaks", type=_positive_count, default=1, metavar="N", help=help_of_soaks)
     _faults_and_rate(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def _label(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--target", dest="label", metavar="LABEL",
+        help="what traces and tables call the broker (default: its address, or the TARGET)",
+    )  # fmt: skip
+
+
+def _gate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--gate", type=Gate, choices=tuple(Gate), default=Gate.PROMISE, help="as of `run`: what exit code 1 is for"
+    )
+    parser.add_argument(
+        "--deviations", type=_deviations, metavar="FILE|builtin:NAME", help="failures that are accepted, as of `run`"
+    )
 
 
 def _faults_and_rate(parser: argparse.ArgumentParser) -> None:
@@ -460,6 +484,7 @@ def _record(parser: argparse.ArgumentParser) -> None:
         "--listen", type=_place, default=("127.0.0.1", 5673), metavar="HOST:PORT",
         help="where clients connect (default 127.0.0.1:5673; port 0: any that is free)",
     )  # fmt: skip
+    _label(parser)
     parser.add_argument("--out", type=_path, default=Path("amqpspec-recording"), metavar="DIR", help="of trace.jsonl")
     parser.add_argument(
         "--bodies", choices=("whole", "digest"), default="whole", help="digest: keep only size and SHA-256 of each body"

@@ -34,6 +34,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
         import_module("pyarrow")
         if is_spread:
             import_module("pyspark")
+        elif options.action in ("table", "page"):
+            import_module("duckdb")
     from amqpspec.pipeline.spark_session import PipelineError
     from amqpspec.pipeline.store.files import StoreError
 
@@ -71,11 +73,15 @@ def _import(options: argparse.Namespace, console: Console) -> int:
 
 
 def _judge(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.command_line.gates import acceptance_of, tell_failures, tell_stale
     from amqpspec.pipeline.bulk_judging import judge_store
+    from amqpspec.pipeline.judging.found_failures import failures_in
     from amqpspec.pipeline.store.store import open_store
 
+    acceptance = acceptance_of(options)
+    store = open_store(options.store)
     summary = judge_store(
-        open_store(options.store),
+        store,
         options.spark,
         again=options.again,
         judge=judge_open if options.open else judge,
@@ -84,17 +90,22 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
     _tell(summary.problems)
     errors = [SuiteError(name, line) for name, line in summary.errors]
     tell_errors(errors, [options.store], sequences=summary.erring_sequences)
+    failing = set(summary.failing)
+    found = failures_in(store, [part for part in store.contents().parts if part.id in failing], acceptance)
+    tell_failures(found, console)
     before = f", {plural(summary.before, 'part')} judged before" if summary.before else ""
     beside = f" ({summary.repeats:,} that only repeat others are not counted)" if summary.repeats else ""
+    accepted = f" ({found.green:,} more as is accepted)" if found.green else ""
     console.print(
         Text(
             f"{plural(summary.sequences, 'sequence')}{beside}, {summary.frames:,} frames judged{before}: "
-            f"{summary.failed:,} failed, {summary.inconclusive:,} inconclusive"
+            f"{found.red:,} failed{accepted}, {summary.inconclusive:,} inconclusive"
         )
     )
+    is_stale = tell_stale(acceptance)
     if summary.unreadable or summary.broken_sequences:
         return TRACE_UNREADABLE
-    return DEVIATES if summary.failed else INCONCLUSIVE if summary.inconclusive else CONFORMS
+    return DEVIATES if found.red or is_stale else INCONCLUSIVE if summary.inconclusive else CONFORMS
 
 
 def _compact(options: argparse.Namespace, console: Console) -> int:
@@ -160,36 +171,47 @@ def _table(options: argparse.Namespace, console: Console) -> int:
 
 
 def _conservation(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.command_line.gates import acceptance_of, tell_stale
     from amqpspec.pipeline.conservation_job import conservation_with_spark
     from amqpspec.pipeline.judging.conservation import conservation_of_run
+    from amqpspec.pipeline.judging.kept_conservation import keep
     from amqpspec.pipeline.store.store import open_store
 
+    acceptance = acceptance_of(options)
     store = open_store(options.store)
     if options.spark:
         found = conservation_with_spark(store, options.run, options.spark)
     else:
         found = conservation_of_run(store, options.run)
-    for each in found.violations:
-        line = f"{each.requirement} in {each.queue} at {each.time:.3f} s: {each.body}: {each.what}"
-        console.print(Text(visible(line), style="red"), soft_wrap=True)
+    kept = keep(store, options.run, found, acceptance)
+    for each in kept["violations"]:
+        line = f"{each['requirement']} in {each['queue']} at {each['time']:.3f} s: {each['body']}: {each['what']}"
+        why = f" (accepted: {each['accepted']})" if each["accepted"] else ""
+        console.print(Text(visible(line + why), style="" if why else "red"), soft_wrap=True)
     for queue, why in sorted(found.undecided.items()):
         console.print(Text(visible(f"not decidable of {queue or 'the run'}: {why}"), style="yellow"), soft_wrap=True)
     console.print(Text(f"{plural(found.messages, 'message')}, {plural(found.queues, 'queue')}: {found.wrong:,} wrong"))
-    return DEVIATES if found.violations else INCONCLUSIVE if found.undecided else CONFORMS
+    # those that are not named are counted, and nobody has accepted them
+    is_red = any(not each["accepted"] for each in kept["violations"]) or found.wrong > len(found.violations)
+    is_red = tell_stale(acceptance) or is_red
+    return DEVIATES if is_red else INCONCLUSIVE if found.undecided else CONFORMS
 
 
 def _live(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.command_line.gates import acceptance_of, tell_stale
     from amqpspec.pipeline.live import Line, left_undone, live
 
-    codes = {CONFORMS}
+    acceptance = acceptance_of(options)
+    codes = {DEVIATES if tell_stale(acceptance) else CONFORMS}
 
     def told(number: int, lines: list[Line]) -> None:
         for line in lines:
-            codes.add(INCONCLUSIVE if line.is_error else DEVIATES if line.is_failure else TRACE_UNREADABLE)
+            if not line.is_accepted:
+                codes.add(INCONCLUSIVE if line.is_error else DEVIATES if line.is_failure else TRACE_UNREADABLE)
             console.print(Text(visible(line.text)), soft_wrap=True)
 
     try:
-        live(options.store, options.out, options.spark, told, until_done=options.until_done)
+        live(options.store, options.out, options.spark, told, until_done=options.until_done, acceptance=acceptance)
     except (KeyboardInterrupt, Terminated):
         # that is how one ends it that goes on until then
         if options.until_done:

@@ -27,7 +27,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     if there is not None:
         raise UsageError(f"{there} is there already; --out takes a folder without a trace")
     host, port = options.listen
-    label = _label(upstream)
+    label = options.label or _label(upstream)
     written = RecorderOptions(
         str(options.out), label, options.dialect, options.bodies == "digest", options.rotate is not None
     )

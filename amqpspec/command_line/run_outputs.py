@@ -14,10 +14,11 @@ from rich.text import Text
 from amqpspec.command_line.logins import complain
 from amqpspec.command_line.output_files import add_to_job_summary, job_summary, write
 from amqpspec.command_line.suite_errors import as_far_as_possible, tell_errors, write_errors
+from amqpspec.command_line.targets import label_of
 from amqpspec.conformance.language.command_file import judged_by
 from amqpspec.conformance.traces.trace import TraceError, jsonl_to_parquet
 from amqpspec.conformance.verdicts.gate import Gate
-from amqpspec.conformance.verdicts.judgement import THROUGH, FoundFailure, RunResult
+from amqpspec.conformance.verdicts.judgement import FoundFailure, RunResult
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure
 from amqpspec.reports.output_file import output_file
@@ -103,13 +104,13 @@ def _replay_of(file: Path, result: RunResult, options: argparse.Namespace) -> st
     """The command that carries out the file as the run did."""
     dialect = [] if options.dialect is None else ["--dialect", str(options.dialect)]
     driver = [] if options.driver == _USUAL["driver"] else ["--driver", options.driver]
-    at = [_again_at(result, options), *_managed_again(options)]
+    at = [_again_at(options), *_managed_again(options)]
     return shlex.join(["amqpspec", "replay", str(file), *at, *dialect, *driver])
 
 
 def _again(result: RunResult, options: argparse.Namespace) -> str:
     """The command that makes the same run again."""
-    words: list[object] = [_again_at(result, options), *_managed_again(options), "--seed", result.seed]
+    words: list[object] = [_again_at(options), *_managed_again(options), "--seed", result.seed]
     for name, values in (("only", options.only), ("theme", options.theme)):
         words += [word for value in values for word in (f"--{name}", value)]
     words += ["--scenarios", options.scenarios] if getattr(options, "scenarios", None) else []
@@ -121,9 +122,9 @@ def _again(result: RunResult, options: argparse.Namespace) -> str:
     return shlex.join(["amqpspec", "run", *map(str, words)])
 
 
-def _again_at(result: RunResult, options: argparse.Namespace) -> str:
+def _again_at(options: argparse.Namespace) -> str:
     """The target as it is given again, without credentials."""
-    return options.target if "://" not in options.target else result.target.label.partition(THROUGH)[0]
+    return label_of(options.target)
 
 
 def _managed_again(options: argparse.Namespace) -> list[str]:

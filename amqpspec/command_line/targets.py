@@ -205,7 +205,7 @@ class StartedTarget:
         self._is_rabbitmq = properties.get("product") == RABBITMQ
         product = _shown(properties.get("product", "unknown"))
         version = _shown(properties.get("version", "unknown"))
-        label = label_of(options.target)
+        label = getattr(options, "label", None) or label_of(options.target)
         if self._library is not None:
             label += f"{THROUGH}{self._library}"
         return TargetUnderTest(

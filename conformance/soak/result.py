@@ -72,6 +72,7 @@ class SoakResult:
             "not_offered": list(self.not_offered),
             "verdict": str(self.verdict),
             "wrong": self.wrong,
+            "not_known": self.not_known,
             "ended_early": self.ended_early,
             "lost": self.lost,
             "problems": list(self.problems),

@@ -47,6 +47,7 @@ JUDGEMENTS = pa.schema(
             _list_of(
                 identity=_TEXT, requirement=_TEXT, shape=_TEXT, detail=_TEXT, defect=_TEXT, as_known=pa.bool_(),
                 strength=_TEXT, command=_TEXT, observed=_TEXT, allowed=pa.list_(_TEXT), state=pa.list_(_TEXT),
+                like=_TEXT,
             ),
         ),
         pa.field("defects", _list_of(name=_TEXT, seen=pa.bool_())),
@@ -141,4 +142,5 @@ def _failure(failure: Failure, judgement: SequenceJudgement) -> dict[str, Any]:
         "observed": failure.observed,
         "allowed": list(failure.allowed),
         "state": list(failure.state),
+        "like": failure.like,
     }

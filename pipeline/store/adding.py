@@ -16,6 +16,7 @@ from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace, 
 from amqpspec.conformance.traces.trace_parquet import write_parquet
 from amqpspec.conformance.traces.trace_row import row_line
 from amqpspec.pipeline.store.files import StoreError
+from amqpspec.pipeline.store.labels import label_in_store
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store
 
@@ -78,7 +79,7 @@ class Adder:
         return self.parts
 
     def _target(self, start: TraceRow) -> str:
-        return self.target or start["target"] or "unknown"
+        return label_in_store(self.target or start["target"] or "unknown")
 
     def _write_waiting(self, target: str) -> None:
         rows, sequences = self._waiting.pop(target, []), self._sequences.pop(target, 0)
