@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from amqpspec.conformance.explore.again import without_copies
@@ -23,8 +23,8 @@ from amqpspec.targets.suite_error import line_of
 
 #: Most violations of one property that are told of one world.
 MOST_TOLD = 3
-#: In place of a state that the broker comes to by itself: it is quiet already.
-_QUIET = -2
+#: In place of a state that the broker comes to by itself: it is quiet already; none was found.
+_QUIET, NONE_FOUND = -2, -1
 
 #: (states, states that wait, transitions, depth) so far
 Progress = Callable[[str, int, int, int, int], None]
@@ -98,19 +98,20 @@ class Exploration:
     ) -> None:
         self.world = world
         self.result = Explored(world.name)
-        self._bounds = bounds
+        self.bounds = bounds
         self._progress = progress
         self._broker = broker
         self._known: list[_Known] = []
-        #: places of states by all that is in them
+        #: places of states by all that is in them, in their order
         self._places: dict[int, int] = {}
+        self._waiting: deque[tuple[int, Position, Keys]] = deque()
         #: the keys of all states: those that compare as equal, from which clients may send the same, are one
         self._keys: set[int] = set()
         #: what the broker may do in states that compare as equal, and what follows from each step; both with the place
         #: of the first of them
         self._permitted: dict[int, tuple[int, int]] = {}
         self._following: dict[int, tuple[int, int]] = {}
-        #: one state that the broker comes to from each, by itself; none where it is quiet
+        #: one state that the broker comes to from each, by itself, as `Keys.whole`; none where it is quiet
         self._by_itself: list[int] = []
         #: frames that led to the first position
         self.setup: list[TraceEvent | None] = []
@@ -119,56 +120,75 @@ class Exploration:
     def explore(self) -> Explored:
         """Raises `SetupFailed`."""
         began = time.monotonic()
-        first, self.setup = first_position(self.world, self._broker)
-        self.result.exercised.update(first.broker.bookkeeping.exercised)
-        first.broker.bookkeeping.exercised.clear()
-        key = first.keys()
-        waiting = deque([(self._add(key, -1, None), first, key)])
-        most = self._bounds.states or self.world.states
-        while waiting:
-            if why := self._must_stop(began, most):
-                self.result.stopped_by, self.result.unexplored = why, len(waiting)
-                break
-            place, position, key = waiting.popleft()
-            try:
-                waiting.extend(self._expand(place, position, key))
-            except Exception as error:  # noqa: BLE001 - whatever it is, the rules are not sound
-                self._violated(SOUND, line_of(error), place, None, position, None)
-            if self._progress is not None and place % 500 == 0:
-                told = (len(self._keys), len(waiting), self.result.transitions, self._known[place].depth)
-                self._progress(self.world.name, *told)
-        self.result.states, self.result.variants = len(self._keys), len(self._known)
-        self.result.depth = max((each.depth for each in self._known), default=0)
+        self.begin()
+        self.go_on(began)
+        return self.finish(began)
+
+    def finish(self, began: float) -> Explored:
+        """What is looked at when nothing more is explored."""
         if not self.result.unexplored:
-            self._check_rest()
-        self._check_ways()
+            self.are_at_no_rest(at_no_rest(self.by_itself()))
+        self.check_ways(range(len(self._known)), self.bounds.ways)
         self.result.seconds = time.monotonic() - began
         return self.result
 
-    def _must_stop(self, began: float, most: int) -> str:
-        if most and len(self._known) >= most:
-            return f"{most:,} states"
-        if self._bounds.seconds and time.monotonic() - began > self._bounds.seconds:
-            return f"{self._bounds.seconds:g} seconds"
-        if self._bounds.memory and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > self._bounds.memory * 1024:
-            return f"{self._bounds.memory:,} megabytes"
-        return ""
+    def begin(self) -> None:
+        """Carry out the setup. Raises `SetupFailed`."""
+        first, self.setup = first_position(self.world, self._broker)
+        self.result.exercised.update(first.broker.bookkeeping.exercised)
+        first.broker.bookkeeping.exercised.clear()
+        self._reached(first.keys(), -1, None, first)
 
-    def _add(self, key: Keys, before: int, step: Step | None) -> int:
-        """The place of a state that was not known, or -1."""
-        if key.whole in self._places:
-            return -1
-        place = self._places[key.whole] = len(self._known)
-        self._keys.add(key.position)
-        depth = self._known[before].depth + 1 if before >= 0 else 0
-        self._known.append(_Known(before, step, depth, key.state))
-        self._by_itself.append(-1)
+    def go_on(self, began: float, waiting: int = 0) -> None:
+        """Explore, until so many states wait if that is not 0."""
+        while self._waiting and not (0 < waiting <= len(self._waiting)):
+            if why := self.must_stop(began, len(self._known), memory_used()):
+                self.result.stopped_by, self.result.unexplored = why, len(self._waiting)
+                break
+            place = self.expand_next()
+            if self._progress is not None and place % 500 == 0:
+                told = (len(self._keys), len(self._waiting), self.result.transitions, self._known[place].depth)
+                self._progress(self.world.name, *told)
+        self.result.states, self.result.variants = len(self._keys), len(self._known)
+        self.result.depth = max((each.depth for each in self._known), default=0)
+
+    def expand_next(self) -> int:
+        """Look at all that follows from the first state that waits. Gives its place."""
+        place, position, keys = self._waiting.popleft()
+        try:
+            self._expand(place, position, keys)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the rules are not sound
+            self._violated(SOUND, line_of(error), place, None, position, None)
         return place
 
-    def _expand(self, place: int, position: Position, key: Keys) -> Iterator[tuple[int, Position, Keys]]:
+    def must_stop(self, began: float, states: int, memory: int) -> str:
+        """Why nothing more is explored, with so many states known and megabytes used; "": it goes on."""
+        most = self.bounds.states or self.world.states
+        if most and states >= most:
+            return f"{most:,} states"
+        if self.bounds.seconds and time.monotonic() - began > self.bounds.seconds:
+            return f"{self.bounds.seconds:g} seconds"
+        if self.bounds.memory and memory > self.bounds.memory:
+            return f"{self.bounds.memory:,} megabytes"
+        return ""
+
+    def _reached(self, keys: Keys, before: int, step: Step | None, position: Position) -> None:
+        """That state was reached: if it was not known, it waits."""
+        if keys.whole not in self._places:
+            self._keys.add(keys.position)
+            self._waiting.append((self._add(keys, before, step), position, keys))
+
+    def _add(self, keys: Keys, before: int, step: Step | None) -> int:
+        """The place of a state that was not known."""
+        place = self._places[keys.whole] = len(self._known)
+        depth = self._known[before].depth + 1 if before >= 0 else 0
+        self._known.append(_Known(before, step, depth, keys.state))
+        self._by_itself.append(NONE_FOUND)
+        return place
+
+    def _expand(self, place: int, position: Position, keys: Keys) -> None:
         following: dict[str, int] = {}
         own: set[str] = set()
-        goes_on = False
         for step, further in next_steps(position):
             self.result.transitions += 1
             self.result.kinds[step.kind] += 1
@@ -182,56 +202,56 @@ class Exploration:
             following[step.text] = behind.state
             if not step.is_by_client:
                 own.add(step.text)
-            found = self._add(behind, place, step)
-            if not step.is_by_client and step.kind != "rest" and not goes_on:
-                goes_on = True
-                self._by_itself[place] = self._places[behind.whole]
-            if found >= 0:
-                yield found, further, behind
+                if step.kind != "rest" and self._by_itself[place] == NONE_FOUND:
+                    self._by_itself[place] = behind.whole
+            self._reached(behind, place, step, further)
         for what in not_exact(position, following, self.result.beyond):
             self._violated(AGREED, what, place, None, position, None)
         if position.is_quiet or _is_contradictory(position) or (self.world.has_time and not own):
             self._by_itself[place] = _QUIET  # or what is owed comes later, when it is time
-        if position.keys() != key:
+        if position.keys() != keys:
             self._violated(COPIED, "what was done to copies has changed the original", place, None, position, None)
         self._compare(place, position, following, own)
 
     def _compare(self, place: int, position: Position, following: Mapping[str, int], own: set[str]) -> None:
         """Does the same follow as from the states that compare as equal, whatever clients may still send?"""
-        state = self._known[place].state_key
-        other, first = self._permitted.setdefault(state, (hash(frozenset(own)), place))
-        if other != hash(frozenset(own)):
-            self._not_the_same(place, first, position, "the broker may do something else")
-            return
+        behind = {hash(text): state for text, state in following.items()}
+        found = self.differs(place, self._known[place].state_key, hash(frozenset(own)), behind)
+        if found is not None:
+            first, text = found
+            name = next((each for each in following if text is not None and hash(each) == text), "")
+            self.not_the_same(place, self.path(first), position, name)
+
+    def differs(self, place: int, state: int, own: int, following: Mapping[int, int]) -> tuple[int, int | None] | None:
+        """The place of another state that compares as equal, and by which step another one follows there; or by none,
+        where the broker may do something else.
+        """
+        other, first = self._permitted.setdefault(state, (own, place))
+        if other != own:
+            return first, None
         for text, behind in following.items():
             other, first = self._following.setdefault(hash((state, text)), (behind, place))
             if other != behind:
-                self._not_the_same(place, first, position, f"another state follows by {text}")
-                return
+                return first, text
+        return None
 
-    def _not_the_same(self, place: int, first: int, position: Position, how: str) -> None:
-        path = "\n".join(f"    {each.text}" for each in self.path(first))
+    def not_the_same(self, place: int, first: Iterable[Step], position: Position, text: str) -> None:
+        """By that step another state follows than behind that way; "": the broker may do something else."""
+        path = "\n".join(f"    {each.text}" for each in first)
+        how = f"another state follows by {text}" if text else "the broker may do something else"
         what = f"it compares as equal with the state behind\n{path}\nand {how}"
         self._violated(SAME, what, place, None, position, None)
 
-    def _check_rest(self) -> None:
-        """Does each state come to a quiet one by the broker's own doing?"""
-        rests: dict[int, bool] = {}
-        for start in range(len(self._known)):
-            way: list[int] = []
-            place = start
-            while place not in rests:
-                way.append(place)
-                rests[place] = False  # until it is known: a circle is no way to rest
-                following = self._by_itself[place]
-                if following < 0:
-                    rests[place] = following == _QUIET
-                    break
-                place = following
-            for each in way:
-                rests[each] = rests[place]
-            if not rests[start]:
-                self._violated(COMES_TO_REST, "no quiet state is reached from it", start, None, None, None)
+    def by_itself(self, since: int = 0) -> dict[int, int]:
+        """What the broker comes to by itself from each state, where that is known; also of all from that place on."""
+        known = enumerate(zip(self._places, self._by_itself, strict=True))
+        return {whole: further for place, (whole, further) in known if place >= since or further != NONE_FOUND}
+
+    def are_at_no_rest(self, states: Iterable[int]) -> None:
+        for whole in states:
+            self._violated(
+                COMES_TO_REST, "no quiet state is reached from it", self._places[whole], None, None, None
+            )  # fmt: skip
 
     def _violated(
         self, name: str, what: str, place: int, step: Step | None, before: Position | None, after: Position | None
@@ -250,11 +270,11 @@ class Exploration:
             place = known.before
         return tuple(reversed(steps))
 
-    def _check_ways(self) -> None:
+    def check_ways(self, places: range, most: int) -> None:
         """Some of the ways to states from which none was reached first, which go through all that is known."""
         inner = {each.before for each in self._known}
-        ends = [place for place in range(len(self._known)) if place not in inner]
-        chosen = ends[:: max(-(-len(ends) // self._bounds.ways), 1)]
+        ends = [place for place in places if place not in inner]
+        chosen = ends[:: max(-(-len(ends) // most), 1)]
         self.result.ways = len(chosen)
         for place in chosen:
             path = self.path(place)
@@ -267,6 +287,31 @@ class Exploration:
                         self._violated(name, what, place, None, None, None)
                 except Exception as error:  # noqa: BLE001 - likewise
                     self._violated(name, line_of(error), place, None, None, None)
+
+
+def memory_used() -> int:
+    """The most that this process has used so far, in megabytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def at_no_rest(by_itself: Mapping[int, int]) -> Iterator[int]:
+    """States from which the broker comes to no quiet one by its own doing. `by_itself`: where it comes from each."""
+    rests: dict[int, bool] = {}
+    for start in by_itself:
+        way: list[int] = []
+        place = start
+        while place not in rests:
+            way.append(place)
+            rests[place] = False  # until it is known: a circle is no way to rest
+            following = by_itself[place]
+            if following in (_QUIET, NONE_FOUND):
+                rests[place] = following == _QUIET
+                break
+            place = following
+        for each in way:
+            rests[each] = rests[place]
+        if not rests[start]:
+            yield start
 
 
 def _is_contradictory(position: Position) -> bool:

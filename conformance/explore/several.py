@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from amqpspec.conformance.explore.exploration import Bounds, Exploration, Explored, Progress
+from amqpspec.conformance.explore.shared import can_be_shared, explore_shared
 from amqpspec.conformance.explore.world import World
 
 
@@ -21,7 +22,9 @@ def explored(
     """
     if jobs < 2 or len(worlds) < 2:
         for world in worlds:
-            yield world, Exploration(world, bounds, progress).explore()
+            is_shared = jobs > 1 and can_be_shared()
+            explore = explore_shared(world, bounds, jobs, progress) if is_shared else None
+            yield world, explore or Exploration(world, bounds, progress).explore()
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(jobs, len(worlds)), mp_context=context) as pool:
