@@ -49,6 +49,8 @@ _TRIED_WITHOUT = (ROUND_TRIP, COUNTS)
 _HABITS = (WITH_UNACKNOWLEDGED, UNASKED)
 #: The requirements of numbers of messages.
 _COUNTING = ("GET-001", "QUEUE-001")
+#: Choices within an extension, which only who announces it can make.
+_WITHIN: Mapping[str, tuple[str, ...]] = {"use-by-exchanges": ("exchange_exchange_bindings",)}
 #: By these frames a broker refuses what it was asked for.
 _ENDS = ("channel.close", "connection.close", "socket.closed")
 #: May the failure show that the broker lacks it?
@@ -75,7 +77,9 @@ def measure(
     `ways`: RabbitMQ's own are looked at as well.
     """
     means_names = {each.name for each in MEANS}
-    of_choices = {name: file for name, file in shows().items() if name in choices and name not in means_names}
+    lacking_needs = {name for name, needs in _WITHIN.items() if not {*needs} <= (target.capabilities or set())}
+    left_out = means_names | lacking_needs
+    of_choices = {name: file for name, file in shows().items() if name in choices and name not in left_out}
     of_extensions = {name: file for name, file in shows_of_extensions().items() if name in extensions}
     with tempfile.TemporaryDirectory(prefix="amqpspec-") as directory:
         place = trace_file or Path(directory) / "profile.jsonl"
@@ -84,7 +88,7 @@ def measure(
             # by what the broker lacks of this all the others go: else each of them shows that alone
             means = _means(carrying_out, place)
             lacking = _lacking(means)
-            bases = dict.fromkeys(of_choices, with_choices(BASE, lacking))
+            bases = {name: with_choices(_base_of(name), lacking) for name in of_choices}
             bases |= {name: with_choices(_text_of(name), lacking) for name in of_extensions}
             done = carrying_out.carry_out({**of_choices, **of_extensions}, bases)
             rows = rows_by_name(place)
@@ -188,8 +192,9 @@ def _seen(
     choice: TextChoice, rows: Sequence[TraceRow], known: Mapping[str, str], errors: list[SuiteError]
 ) -> SeenChoice:
     """`known`: the values of other choices. Where an error of this suite comes up, nothing is excluded."""
-    judged = {each: judged_by(rows, with_choices(BASE, {**known, choice.name: each.name})) for each in choice.values}
-    return seen_of(choice, rows, judged, errors, with_choices(BASE, known))
+    base = _base_of(choice.name)
+    judged = {each: judged_by(rows, with_choices(base, {**known, choice.name: each.name})) for each in choice.values}
+    return seen_of(choice, rows, judged, errors, with_choices(base, known))
 
 
 def seen_of(
@@ -296,6 +301,11 @@ def _meaning_something_else(carrying_out: CarryingOut, place: Path, names: Itera
             judgement = judged_by(rows_by_name(place)[sequence], BASE)
             if judgement.failures and " r" in judgement.failures[0].command:
                 yield name
+
+
+def _base_of(choice: str) -> Dialect:
+    """The text with what the choice lies in."""
+    return text_with(_WITHIN[choice]) if choice in _WITHIN else BASE
 
 
 def _text_of(capability: str) -> Dialect:

@@ -337,7 +337,7 @@ class Queue:
     ready_while_gone_counted: int = doubt(0)
     #: messages published before this position were in the queue, or had left it, when all was at rest
     at_rest: int = doubt(0)
-    #: how many messages it has handed out since all was at rest
+    #: how many messages it has handed out, or a quorum queue has lost by a purge, since all was at rest
     handed_out: int = doubt(0)
     #: with x-expires: when it was last used, at the earliest and at the latest (of `TraceEvent.time`); the number of
     #: the use that is certainly over, and of the one from which on it may have expired already

@@ -27,6 +27,17 @@ FREEDOMS_OF_TOPOLOGY: tuple[TextChoice, ...] = (
         ),
     ),
     TextChoice(
+        "use-by-exchanges",
+        "exchange.delete with if-unused of an exchange that is bound to others, or others to it, and to no queue,",
+        'exchange.delete, if-unused: "if it has no queue bindings"; bindings of exchanges are no part of the text',
+        ("EXCHANGE-007",),
+        (
+            Value("source", "is refused where messages go from it to others", (RABBITMQ,)),
+            Value("both", "is refused on either side"),
+            Value("neither", "deletes it"),
+        ),
+    ),
+    TextChoice(
         "exclusive-unbind",
         "queue.unbind of another connection's exclusive queue, where there is no such binding,",
         'queue.declare, exclusive: "may only be accessed by the current connection"; unbinding is not mentioned',

@@ -5,6 +5,9 @@ Requirements:
 * EXCHANGE-006: Equivalence. type, durable, auto_delete, internal and alternate-exchange must match (406); unknown
   arguments are ignored. In amqp-0-9-1: type, durable and arguments are compared; a channel exception, its code is not
   named. [rabbit_exchange:assert_equivalence; AMQP 0-9-1 class exchange]
+* EXCHANGE-007: delete if-unused. Deleting a bound exchange with if_unused=true is a soft 406. In amqp-0-9-1: as stated,
+  but a missing exchange is 404, and no code is named for one in use. [rabbit_exchange:ensure_deleted; AMQP 0-9-1 class
+  exchange]
 * QUEUE-019: Exclusive queue access from another connection. declare, passive declare, consume, get, purge, delete and
   bind from another connection are 405; unbind of an existing binding as well, of a non-existing binding NOT
   (unbind-ok). In amqp-0-9-1: 405 from another connection; unbind is not mentioned.
@@ -37,6 +40,27 @@ def _differs_in_type(broker: Broker, channel: Channel, method: Method) -> bool:
 def _is_of_another_connection(broker: Broker, channel: Channel, method: Method) -> bool:
     queue = broker.queues.get(method.arguments.get("queue", "") or channel.last_queue or "")
     return queue is not None and queue.owner not in (None, channel.connection)
+
+
+# ------------------------------------------------------------------------- use by bindings of exchanges
+
+
+def _is_destination_only(broker: Broker, channel: Channel, method: Method) -> bool:
+    exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
+    if exchange is None or exchange.bindings or not method.arguments.get("if_unused"):
+        return False
+    sources = (each for each in broker.exchanges.values() if each is not exchange)
+    return any(each.to_exchange and each.destination == exchange.name for source in sources for each in source.bindings)
+
+
+def _leads_to_exchanges_only(broker: Broker, channel: Channel, method: Method) -> bool:
+    exchange = broker.exchanges.get(method.arguments.get("exchange", ""))
+    bindings = exchange.bindings if exchange is not None and method.arguments.get("if_unused") else ()
+    return bool(bindings) and all(each.to_exchange for each in bindings)
+
+
+def _delete_used(broker: Broker, channel: Channel, method: Method, rule: Rule) -> None:
+    rule(broker, channel, replace(method, arguments={**method.arguments, "if_unused": False}))
 
 
 # ------------------------------------------------------------------------- arguments of a binding that mean nothing
@@ -104,6 +128,10 @@ WAYS_OF_TOPOLOGY: tuple[OtherWay, ...] = (
     OtherWay(
         "retyped-exchange", "channel", ("exchange.declare",), _differs_in_type, refuse("EXCHANGE-006", 406)
     ),
+    OtherWay(
+        "use-by-exchanges", "both", ("exchange.delete",), _is_destination_only, refuse("EXCHANGE-007", 406)
+    ),
+    OtherWay("use-by-exchanges", "neither", ("exchange.delete",), _leads_to_exchanges_only, _delete_used),
     OtherWay(
         "exclusive-unbind", "refused", ("queue.unbind",), _is_of_another_connection, refuse("QUEUE-019", 405)
     ),

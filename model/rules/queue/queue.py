@@ -307,6 +307,8 @@ def purge(broker: Broker, channel: Channel, method: Method) -> None:
         )
     low, high = broker.ready_range(queue)
     broker.remove_ready(queue, "QUEUE-024")
+    if queue.type is QueueType.QUORUM:
+        queue.handed_out += high  # a deletion under way may have counted them
     queue.held_when_purged += _unacknowledged(broker, queue)
     broker.touch(channel, queue, keeps_state=False)
     blame = {"message_count": queue.miscounted or "QUEUE-024"}
@@ -324,7 +326,7 @@ def delete(broker: Broker, channel: Channel, method: Method) -> None:
         _check_conditions(broker, channel, queue, method)
         low, high = broker.ready_range(queue)
         if queue.type is QueueType.QUORUM and not broker.is_punctual:
-            # it counts first; until it is deleted it hands messages out and takes new ones (rabbit_quorum_queue:delete)
+            # it counts first; until it is deleted it hands messages out, is purged and takes new ones
             low = max(low - _come_meanwhile(broker, queue), 0)
             high += queue.handed_out
         if broker.dialect.text.deleted_may_count_unacknowledged:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -82,6 +83,16 @@ def test_an_extension_works_where_what_it_is_about_is_kept(fault: str | None, wo
         target = TargetUnderTest(broker.address, TargetDescription("embedded", "amqpspec", "0", "amqp-0-9-1"))
         (seen,) = measure(target, choices=(), extensions=["consumer_priorities"]).extensions
     assert seen.works is works and not seen.announced
+
+
+@pytest.mark.parametrize("value", ["source", "both", "neither"])
+def test_what_an_exchange_is_in_use_by_is_seen_where_exchanges_can_be_bound(value: str) -> None:
+    dialect = dialect_named(f"amqp-0-9-1+exchange_exchange_bindings;use-by-exchanges={value}")
+    with EmbeddedBroker(dialect) as broker:
+        target = TargetUnderTest(broker.address, TargetDescription("embedded", "amqpspec", "0", "amqp-0-9-1"))
+        announcing = replace(target, capabilities=frozenset({"exchange_exchange_bindings"}))
+        assert measure(announcing, None, ["use-by-exchanges"], (), ways=False).settled == {"use-by-exchanges": value}
+        assert measure(target, None, ["use-by-exchanges"], (), ways=False).choices == ()
 
 
 def tried(feature: str, fault: str | Fault | None = None, dialect: Dialect = ALL) -> Working:

@@ -155,10 +155,10 @@ BOUNDS = {
 @cache
 def shares() -> dict[str, float]:
     """Share by question, and under "different" the share of sequences that are unlike all others."""
-    made = sequences(7) + sequences(8) + sequences(9)
+    made = sequences(9) + sequences(12) + sequences(13)
     counted = {"different": len({tuple(map(str, commands)) for commands in made}) / len(made)}
     counted |= _shares_of(made, QUESTIONS, "rabbitmq-4.3")
-    limited = sequences(7, "rabbitmq-4.0") + sequences(8, "rabbitmq-4.0") + sequences(9, "rabbitmq-4.0")
+    limited = sequences(9, "rabbitmq-4.0") + sequences(12, "rabbitmq-4.0") + sequences(13, "rabbitmq-4.0")
     counted |= _shares_of(limited, QUESTIONS_OF_CHANNEL_LIMITS, "rabbitmq-4.0")
     for name, (_, asks) in PAIRS.items():
         crossing = [any(first.in_flight and asks(first, second) for first, second in pairwise(each)) for each in made]
