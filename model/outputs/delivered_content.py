@@ -182,6 +182,8 @@ def _wrong_property(
     allowed = f"{name}={expected.get(name, 'none')}"
     if name == "headers":
         allowed = "; ".join(f"headers {each}" for each in table_differences(expected.get(name), observed.get(name)))
+    if not observed and requirement == "PUBLISH-016":
+        name = "without properties"  # whichever there were
     detail = f"{method.name} {name}"
     return Mismatch(requirement, Shape.WRONG_ARGUMENT, detail, False, allowed, "properties", expected, queue)
 
