@@ -193,7 +193,7 @@ def test_a_removal_that_cannot_be_written_is_one_line(store: Store, monkeypatch:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(StoreError, match="removal-00000001.json: cannot be written: No space left on device"):
+    with pytest.raises(StoreError, match=r"removal-00000001\.json: cannot be written: No space left on device"):
         delete(store, Choice(runs=("late",)))
     assert len(sequences(store)) == 4
     assert not [each for each in store.files.listed("manifest") if "removal" in each.path]

@@ -48,7 +48,7 @@ def test_the_python_of_workers_is_that_of_the_user(store: Store, tmp_path: Path,
     by_variable = way == "PYSPARK_PYTHON"
     words = ["judge", str(store.root), "--spark", "local[1]", *([] if by_variable else ["--conf", f"{way}={program}"])]
     with started(*words, **({way: program} if by_variable else {"PYSPARK_PYTHON": "/absent"})) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=500)
     assert err == "" and "1 sequence" in out and (tmp_path / "used").exists()
 
 
@@ -60,7 +60,7 @@ print(urllib.request.urlopen('http://127.0.0.1:$PAGE/jobs/').status, file=open('
     program = python_that(tmp_path, ask.replace("$PAGE", "45671"))
     words = ["--conf", "spark.ui.enabled=true", "--conf", "spark.ui.port=45671"]
     with started("judge", str(store.root), "--spark", "local[1]", *words, PYSPARK_PYTHON=program) as process:
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=500)
     assert err == "amqpspec: Spark's page: http://127.0.0.1:45671\n"
     assert (tmp_path / "answer").read_text() == "200\n"
 
@@ -79,7 +79,7 @@ def test_a_signal_ends_a_job_in_a_line(store: Store, tmp_path: Path, words: list
         if words[0] == "judge":
             (tmp_path / "begun").read_text()
             process.send_signal(number)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=500)
         with (tmp_path / "never").open("r+"):
             pass  # lets the worker go
     if words[0] == "judge":
@@ -94,7 +94,7 @@ def test_no_executors_are_told_and_then_an_error(store: Store) -> None:
     with standalone_master() as address:
         words = ["--spark", address, "--conf", "spark.amqpspec.executors.wait=7"]
         with started("judge", str(store.root), *words) as process:
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=500)
     assert (process.returncode, out) == (2, "")
     assert err.splitlines() == [
         f"amqpspec: waiting for executors of {address}",
@@ -109,7 +109,7 @@ def test_what_is_not_served_is_one_line(store: Store, capsys: pytest.CaptureFixt
         (["--conf", "spark.ui.enabled=true"], "--conf: is for Spark, and needs --spark MASTER\n"),
     ):
         with started("judge", place, *words) as process:
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=500)
         assert (process.returncode, out) == (2, "")
         assert err.startswith(f"amqpspec: {line}") and err.count("\n") == 1
     with pytest.raises(SystemExit):
