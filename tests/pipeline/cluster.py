@@ -36,9 +36,10 @@ def standalone_master() -> Iterator[str]:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
     command = _program("master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
-    with subprocess.Popen(
+    master = subprocess.Popen(
         command, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as master:
+    )
+    with master:
         try:
             assert master.stderr is not None
             _until(master.stderr, r"I have been elected leader")
