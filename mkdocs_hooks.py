@@ -39,6 +39,8 @@ _FINDING = re.compile(r"^## (?P<title>.+?)\n(?P<text>.*?)(?=^##? [A-Z]|\Z)", re.
 LESSONS = {
     "life-of-a-publish.md": "The life of a publish",
     "life-of-a-delivery.md": "The life of a delivery",
+    "what-ends-a-delivery.md": "What ends a delivery",
+    "what-a-broker-may-send.md": "What a broker may send now",
     "what-ends-a-consumer.md": "What ends a consumer",
     "what-a-restart-keeps.md": "What a restart keeps",
 }

@@ -60,7 +60,7 @@ def _gone(broker: Broker) -> Counter[Place]:
     """What has left its queue for good by a rule that is named."""
     found: Counter[Place] = Counter()
     for queue in broker.queues.values():
-        found.update((queue.name, message.content.body) for message in queue.gone if message.reason)
+        found.update((queue.name, each.body) for each in queue.gone)
     return found
 
 
@@ -242,7 +242,7 @@ def _reached(before: Position, after: Position, event: TraceEvent) -> bool:
     assert event.content is not None
     body = event.content.body
     for queue in after.broker.queues.values():
-        gone = any(message.content.body == body for message in queue.gone)
+        gone = any(each.body == body for each in queue.gone)
         if gone or any(message.content.body == body for message in (*queue.messages, *queue.log)):
             return True
     channel = after.broker.channels[(event.connection, event.channel)]

@@ -24,11 +24,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.owed import Expected
+from amqpspec.model.broker.queues import Gone
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.protocol.methods import Content, Table, TraceEvent
 
 #: Classes whose objects are never changed once they are made, though nothing prevents it.
-SHARED = (TraceEvent, Content, Dialect)
+SHARED = (TraceEvent, Content, Dialect, Gone)
 
 #: Records that are not frozen, as making them would take longer, and that are treated as if they were.
 NEVER_CHANGED = (Expected,)

@@ -43,12 +43,13 @@ from amqpspec.model.broker.dispatch import (
     was_on_its_way,
 )
 from amqpspec.model.broker.drops_in_doubt import forget_dropped, most_ready
+from amqpspec.model.broker.facts import told
 from amqpspec.model.broker.limits import own_limit_holds, shared_limit_holds, sharing
 from amqpspec.model.broker.limits_shown import shown_by_waiting
 from amqpspec.model.broker.message_order import note_all_left, note_left, put_new
 from amqpspec.model.broker.overflow import tell_publishers
 from amqpspec.model.broker.owed import PendingGet
-from amqpspec.model.broker.queues import ANY_NUMBER, Arrival, Consumer, Dropping, Message, Queue
+from amqpspec.model.broker.queues import ANY_NUMBER, Arrival, Consumer, Dropping, Gone, Message, Queue
 from amqpspec.model.broker.stream_log import append
 from amqpspec.model.broker.survival import (
     absent_at_most,
@@ -261,7 +262,7 @@ class QueueSteps(BrokerState):
         message.reason = requirement
         message.stamp = self.stamp
         queue.reason = requirement
-        queue.gone.append(message)
+        queue.gone = told(queue.gone, Gone(message, requirement))
 
     def doubt_drop(self, queue: Queue, dropping: Dropping) -> None:
         """What has driven the message out may not have come yet, so it may still be seen to be there."""

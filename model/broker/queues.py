@@ -227,6 +227,24 @@ class Dropping:
     letters: tuple[tuple[Queue, Message], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A fact: the message left its queue for good by that requirement, or never came into it. Nobody changes the
+    message any more; it may be seen to be there again (model.broker.drops_in_doubt, model.rules.operator.faults).
+    """
+
+    message: Message
+    requirement: str
+
+    @property
+    def body(self) -> bytes:
+        return self.message.content.body
+
+    def is_of(self, message: Message) -> bool:
+        """Is it that one of the queue, or a copy that another explanation has of it?"""
+        return self.message.position == message.position and self.body == message.content.body
+
+
 @dataclass(slots=True, eq=False)
 class ActiveConsumer:
     """Which consumer is the active one, if a queue has a single active consumer (model.broker.dispatch)."""
@@ -364,8 +382,8 @@ class Queue:
     has_lost_active: bool = to_blame(False)
     #: how many deliveries waited for their acknowledgement when it was purged: a broker may have deleted these as well
     held_when_purged: int = to_blame(0)
-    #: messages settled or dropped of late, newest last, kept only to word failures
-    gone: deque[Message] = to_blame(factory=lambda: deque(maxlen=64))
+    #: messages settled or dropped of late (model.broker.facts)
+    gone: tuple[Gone, ...] = to_blame(())
 
     @property
     def in_force(self) -> Table:

@@ -66,7 +66,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from amqpspec.model.broker.broker_state import BrokerState
-from amqpspec.model.broker.queues import Arrival, Message, Queue
+from amqpspec.model.broker.facts import told
+from amqpspec.model.broker.queues import Arrival, Gone, Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
 
 #: The requirements of what is left when the broker was started again, and of what is not.
@@ -153,7 +154,7 @@ def none_is_there(broker: BrokerState, queue: Queue, places: Collection[int] | N
         queue.returned -= list(queue.messages).index(message) < queue.returned
         queue.messages.remove(message)
         queue.unproven.pop(message, None)
-        queue.gone.append(message)
+        queue.gone = told(queue.gone, Gone(message, message.reason))
     note_doubts(broker)
 
 

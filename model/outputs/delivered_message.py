@@ -45,7 +45,7 @@ from amqpspec.model.broker.message_order import (
     may_come_later,
     priority_requirement,
 )
-from amqpspec.model.broker.queues import Arrival, Message, Queue
+from amqpspec.model.broker.queues import Arrival, Gone, Message, Queue
 from amqpspec.model.broker.routing import ALTERNATE, EXCHANGE_BINDING, FURTHER_KEYS, SEVERAL_BINDINGS
 from amqpspec.model.broker.survival import AGE, LETTERS, ORDER, SETTLED, none_is_there
 from amqpspec.model.promises.queue_types import QueueType
@@ -140,11 +140,12 @@ def _is_doubtful(message: Message) -> bool:
 
 def _stray_letter(broker: Broker, queue: Queue, body: bytes) -> str:
     """The requirement that a dead letter breaks which should not be in the queue."""
-    for message in reversed(queue.gone):
-        if message.content.body == body and message.reason == CYCLES:
-            return CYCLES
+    gone = [each for each in queue.gone if each.body == body]
+    if any(each.requirement == CYCLES for each in gone):
+        return CYCLES
     held = (entry.message for each in broker.channels.values() for entry in each.unacknowledged.values())
-    if any(message.survived_by and message.content.body == body for message in (*queue.gone, *held)):
+    places = (*(each.message for each in gone), *(message for message in held if message.content.body == body))
+    if any(message.survived_by for message in places):
         return LETTERS
     return too_early(broker, body) or "DLX-005"
 
@@ -210,9 +211,9 @@ def _whereabouts(broker: Broker, queue: Queue, body: bytes, redelivered: bool) -
     routed = routed_by(broker, body)
     if routed in ONE_COPY and not redelivered:
         return routed  # one more copy of a message that could come by several ways
-    for message in reversed(queue.gone):
-        if message.content.body == body:
-            return _gone_after_restart(message) if message.survived_by else message.reason
+    for gone in reversed(queue.gone):
+        if gone.body == body:
+            return _gone_after_restart(gone) if gone.message.survived_by else gone.requirement
     for channel in broker.channels.values():
         for tag, entry in channel.unacknowledged.items():
             if entry.queue is queue and entry.message.content.body == body:
@@ -229,9 +230,9 @@ def _whereabouts(broker: Broker, queue: Queue, body: bytes, redelivered: bool) -
     return routed or "PUBLISH-016"
 
 
-def _gone_after_restart(message: Message) -> str:
+def _gone_after_restart(gone: Gone) -> str:
     """It has left its queue, where it was after a restart."""
-    return AGE if message.reason.startswith("TTL") else SETTLED
+    return AGE if gone.requirement.startswith("TTL") else SETTLED
 
 
 def routed_by(broker: Broker, body: bytes) -> str | None:

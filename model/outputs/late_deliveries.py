@@ -94,8 +94,8 @@ def lost_message(channel: Channel, method: Method) -> Lost | None:
 
 def _did_not_fit(lost: Lost) -> bool:
     """Did it go back to its queue, and had no room there (OVERFLOW-002)? On its way it did not count."""
-    queue, message = lost.consumer.queue, lost.message
-    return not lost.consumer.no_ack and message.reason in BEYOND_LIMIT and message in queue.gone
+    gone = (each.is_of(lost.message) and each.requirement in BEYOND_LIMIT for each in lost.consumer.queue.gone)
+    return not lost.consumer.no_ack and any(gone)
 
 
 def ends_unseen(broker: Broker, channel: Channel) -> bool:

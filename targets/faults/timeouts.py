@@ -212,7 +212,7 @@ def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
     channel = broker.channel(method.connection, method.channel)
     consumer = channel.consumers[method.arguments["consumer_tag"]]
     if consumer.no_ack and consumer.queue.type is QueueType.QUORUM:
-        entry = Unacknowledged(consumer.queue.gone[-1], consumer.queue, consumer)
+        entry = Unacknowledged(consumer.queue.gone[-1].message, consumer.queue, consumer)
         channel.unacknowledged[method.arguments["delivery_tag"]] = entry
         begin_delivery(broker, channel, entry)
     yield method

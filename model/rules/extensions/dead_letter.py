@@ -71,10 +71,11 @@ from amqpspec.model.broker.dead_letter_headers import (
     recorded,
     sent_history,
 )
+from amqpspec.model.broker.facts import told
 from amqpspec.model.broker.openness import open_queue
 from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
 from amqpspec.model.broker.policies import AT_THAT_MOMENT, CLEARED
-from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Message, Queue
+from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Gone, Message, Queue
 from amqpspec.model.broker.routing import Routes, route
 from amqpspec.model.promises.choices import CarriedFailures
 from amqpspec.model.promises.queue_types import QueueType
@@ -204,7 +205,7 @@ def _dead_letter(
         goes_round = chain.count(target.name) >= MOST_ROUNDS
         if reason != REJECTED and (goes_round or in_a_cycle(deaths, target.name)):
             broker.fired(CYCLES)
-            target.gone.append(Message(content, exchange.name, keys[0], -1, reason=CYCLES))
+            target.gone = told(target.gone, Gone(Message(content, exchange.name, keys[0], -1), CYCLES))
             if target is not queue:
                 target.reason = CYCLES  # what else there is to be said of this queue is why the message left it
             continue

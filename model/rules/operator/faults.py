@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.facts import REMEMBERED
 from amqpspec.model.broker.message_order import put_back_in_place
 from amqpspec.model.broker.openness import begin_openness, note_undecided
 from amqpspec.model.broker.overflow import has_length_limit
@@ -61,8 +62,6 @@ FORCED = 320
 _PERSISTENT = 2
 #: Of what came back: its channel had ended.
 _BY_END = ("CHAN-016", "GET-004")
-#: As many of the messages that are gone as are remembered (`Queue.gone`).
-_REMEMBERED = 64
 
 
 def go_down(broker: Broker, action: OperatorAction) -> None:
@@ -245,12 +244,11 @@ def _keep_messages(broker: Broker, queue: Queue, life: _Life) -> None:
         for message in queue.log:
             message.survived_by = OFFSETS
         return
-    if any(not message.refused_by for message in queue.gone):
+    if any(not each.message.refused_by for each in queue.gone):
         broker.fired(SETTLED)
     if queue.type is QueueType.CLASSIC and life.is_killed:
         _take_back_settled(queue)
-    for message in queue.gone:
-        message.reason = SETTLED
+    queue.gone = tuple([replace(each, requirement=SETTLED) for each in queue.gone])
     for message in list(queue.messages):
         if _is_kept(queue, message):
             _keep(queue, message, life)
@@ -307,13 +305,13 @@ def _be_late(queue: Queue, life: _Life) -> None:
 
 def _take_back_settled(queue: Queue) -> None:
     """That they were settled need not have been noted (rabbit_classic_queue_index_v2: acks are flushed in time)."""
-    present = set(queue.messages)
-    for message in [*queue.gone]:
-        if message not in present and _is_kept(queue, message) and not message.refused_by:
-            message.redelivered = message.may_be_absent = True
-            message.reason = SETTLED
-            put_back_in_place(queue, message)
-            queue.gone.remove(message)
+    present = {message.position for message in queue.messages}
+    for gone in queue.gone:
+        message = gone.message
+        if message.position not in present and _is_kept(queue, message) and not message.refused_by:
+            back = replace(message, redelivered=True, may_be_absent=True, reason=SETTLED)
+            put_back_in_place(queue, back)
+            queue.gone = tuple([each for each in queue.gone if each is not gone])
 
 
 def _is_kept(queue: Queue, message: Message) -> bool:
@@ -334,7 +332,7 @@ def _leave_open(broker: Broker, queue: Queue) -> None:
         limit = delivery_limit(broker, queue) if queue.type is QueueType.QUORUM else None
         exceeded = limit is not None and any(each.delivery_count + each.unseen > limit for each in queue.messages)
         unknown = exceeded or (bool(absent) and has_length_limit(broker, queue))
-    if unknown or (absent and len(queue.gone) >= _REMEMBERED):
+    if unknown or (absent and len(queue.gone) >= REMEMBERED):
         why = "restart, of which it is not known what was lost in it"
         begin_openness(broker, queue, why)
         note_undecided(broker, why)

@@ -46,9 +46,9 @@ def settled(body: bytes, requirement: str) -> Callable[[Sequence[Command]], bool
 
     def shows(candidate: Sequence[Command]) -> bool:
         return any(
-            message.content.body == body and message.reason == requirement
+            gone.body == body and gone.requirement == requirement
             for queue in carried_out(candidate).broker.queues.values()
-            for message in queue.gone
+            for gone in queue.gone
         )
 
     return shows

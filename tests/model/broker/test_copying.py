@@ -21,7 +21,7 @@ from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.broker.fingerprint import fingerprint
 from amqpspec.model.broker.owed import PendingGet
-from amqpspec.model.broker.queues import Binding, Consumer, Exchange, Message, Queue
+from amqpspec.model.broker.queues import Binding, Consumer, Exchange, Gone, Message, Queue
 from amqpspec.model.broker.routing import Routes
 from amqpspec.model.broker.transaction import Publication, Transaction
 from amqpspec.model.promises.choices import Dialect
@@ -35,7 +35,7 @@ RECORDS = (
     Broker, Channel, Connection, Consumer, Message, PendingGet, Publication, Queue, Routes,
     Transaction, Unacknowledged,
 )  # fmt: skip
-SHARED = (Binding, Content, Dialect, Exchange, Pattern, Enum)
+SHARED = (Binding, Content, Dialect, Exchange, Gone, Pattern, Enum)
 
 COMMANDS = """
 a.1 queue.declare c durable

@@ -118,7 +118,7 @@ class Walk:
                 assert [m.position for m in ready] == sorted(m.position for m in ready), "the publish order"
             for consumer in queue.consumers:
                 assert broker.channels[consumer.channel].consumers.get(consumer.tag) is consumer
-            places.update(map(id, queue.gone))
+            places.update(id(each.message) for each in queue.gone)
         for channel in broker.channels.values():
             self._check_channel(channel)
             held = channel.unacknowledged.values()

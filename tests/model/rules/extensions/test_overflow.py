@@ -281,7 +281,7 @@ def test_a_consumer_without_acknowledgements_takes_no_more_at_once_than_its_chan
     """What comes back to a quorum queue all at once counts, until that channel has settled what it was handed."""
     lines = [quorum("x-max-length=1"), f"b.1 basic.qos {limit}", "a.2 basic.consume q tag=u", *publish("1", "2", "3")]
     broker = after(dialect, *lines, "b.1 basic.consume q tag=t no-ack", "a.2 channel.close")
-    assert [each.reason for each in broker.queues["q"].gone].count("OVERFLOW-002") == dropped
+    assert [each.requirement for each in broker.queues["q"].gone].count("OVERFLOW-002") == dropped
 
 
 @pytest.mark.parametrize("came", [0, 1, 2])

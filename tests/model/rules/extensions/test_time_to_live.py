@@ -156,7 +156,7 @@ def test_what_comes_back_too_late_and_is_too_much_goes_by_what_its_queue_looks_a
     timed.send(1.2, "a.1 basic.publish q body=m2").count(1.3, 1)
     timed.send(3.5, "a.1 basic.nack 1 requeue").count(3.6, 1)
     assert timed.blamed == ""
-    assert timed.acceptor.broker.queues["q"].gone[-1].reason == requirement
+    assert timed.acceptor.broker.queues["q"].gone[-1].requirement == requirement
 
 
 @pytest.mark.parametrize("limit", ["x-max-length=1", "x-max-length-bytes=2"])
