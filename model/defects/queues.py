@@ -59,7 +59,7 @@ def _goes_round(broker: Broker, difference: Difference) -> bool:
     """
     queue = broker.queues.get(difference.queue or "")
     present = (message.content for message in queue.messages) if queue is not None else ()
-    dropped = (message.content for each in broker.queues.values() for message in each.gone if message.reason == CYCLES)
+    dropped = (it.message.content for each in broker.queues.values() for it in each.gone if it.requirement == CYCLES)
     came = difference.event.content if isinstance(difference.event, Method) else None
     contents = (*present, *dropped, came or EMPTY_CONTENT)
     return any(_is_mistakable(difference.queue, content) for content in contents)
