@@ -50,7 +50,8 @@ def test_progress_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "mistake", [each for each in PLANTED if each.property in ("same", "comes to rest", "confirms")], ids=str
+    "mistake", [each for each in PLANTED if each.property in ("same", "comes to rest", "confirms")],
+    ids=lambda each: each.mistake,
 )
 def test_what_is_planted_is_found(mistake: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of equal states with other successors one may be in one part, the other in the other."""
