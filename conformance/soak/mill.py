@@ -24,6 +24,7 @@ from amqpspec.conformance.soak.errands import Errands, declaring, deleting
 from amqpspec.conformance.soak.options import SoakOptions
 from amqpspec.conformance.soak.outstanding import Outstanding
 from amqpspec.conformance.soak.plan import TRANSIENT, PublisherPlan, SoakPlan
+from amqpspec.conformance.soak.presence import Presence
 from amqpspec.conformance.soak.publisher import Publisher
 from amqpspec.conformance.soak.schedule import NEEDS, Kind, schedule
 from amqpspec.conformance.soak.soak_trace import SoakTrace
@@ -92,9 +93,7 @@ class Mill:
         self._running: list[Client] = []
         #: how often a broker was about to end, by kind
         self._about_to_end: Counter[Kind] = Counter({Kind.STOP: 1})
-        #: by node, since when connections have been tried and none is served
-        self._unserved_since: dict[int, float] = {}
-        self._identities: set[tuple[str, str]] = set()
+        self._presence = Presence()
         self._next_progress = 0.0
         self._phase = ""
         self._ends = 0.0
@@ -194,31 +193,13 @@ class Mill:
                 return
             client = self._clients.get(event.connection)
             if client is not None:
-                self._hear(event)
+                self._presence.hear(event)
                 client.received(event)
             wait = 0.0
 
-    def _hear(self, event: TraceEvent) -> None:
-        """Raises `TargetUnreachable` where it comes from somebody else: the address of a container that has ended may
-        be another one's a moment later.
-        """
-        if event.name == "connection.start":
-            told = event.arguments.get("server_properties") or {}
-            self._identities.add((str(told.get("product", "")), str(told.get("cluster_name", ""))))
-            if len(self._identities) > 1:
-                raise TargetUnreachable("the broker is gone: another one answers at its address")
-        elif event.channel or event.name == "connection.open-ok":
-            self._unserved_since.pop(node_of(event.connection), None)
-
     def _look(self, now: float) -> None:
         """Is the broker still there? And what is the user told?"""
-        reachable = self.disturber.reachable()
-        for node, since in list(self._unserved_since.items()):
-            if node not in reachable:
-                del self._unserved_since[node]
-            elif now - since > LOST_AFTER:
-                place = f" to node {node}" if len(self.disturber.nodes) > 1 else ""
-                raise TargetUnreachable(f"no connection{place} could be opened for {LOST_AFTER:g} s")
+        self._presence.look(self.disturber.reachable(), now, LOST_AFTER)
         if now >= self._next_progress:
             self._next_progress = now + _PROGRESS
             counts = self.outstanding
@@ -241,7 +222,7 @@ class Mill:
         node = self.chosen.choice(reachable)
         injector = self.target.faults
         address = injector.address_of(node) if injector is not None else self.target.address
-        self._unserved_since.setdefault(node, self.now())
+        self._presence.tried(node, self.now())
         several = len(self.disturber.nodes) > 1
         client.connection = f"{client.name}@{node}" if several else client.name
         try:
