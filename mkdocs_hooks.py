@@ -17,9 +17,9 @@ from mkdocs.structure.files import File, Files
 
 from amqpspec.conformance.explore.example import example
 from amqpspec.conformance.failures.by_hand import needs_operator
-from amqpspec.conformance.failures.reproducer import reproducer
+from amqpspec.conformance.failures.reproducer import program_of_finding, reproducer
 from amqpspec.conformance.failures.shrink import waits
-from amqpspec.conformance.failures.signs import Signs, signs_in, without_signs
+from amqpspec.conformance.failures.signs import ONLY_BY_FRAMES, Signs, signs_in, without_signs
 from amqpspec.conformance.language.command_file import parse_command_file
 from amqpspec.conformance.scenarios.scenario_files import all_scenarios
 from amqpspec.conformance.verdicts.rung import Kind, Rung
@@ -222,9 +222,10 @@ def shown(finding: Finding) -> list[Shown]:
             (finding.said("Promise") or "see the rule",), (),
         )  # fmt: skip
         signs = tuple(signs_in(block))
+        written = reproducer if ONLY_BY_FRAMES in block else program_of_finding
         made.append(
             Shown(
-                without_signs(block), reproducer(file.commands, failure, signs), signs,
+                without_signs(block), written(file.commands, failure, signs), signs,
                 needs_operator(file.commands), waits(file.commands),
             )
         )  # fmt: skip

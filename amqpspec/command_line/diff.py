@@ -19,12 +19,13 @@ from amqpspec.command_line.options import DEFAULT_SEQUENCES, random_seed, run_op
 from amqpspec.command_line.output_files import add_to_job_summary, require_none_of, require_writable, write
 from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.usage import UsageError
+from amqpspec.conformance.scenarios.scenario_files import own_scenarios
 from amqpspec.conformance.upgrade.comparison import Difference, Kind, Upgrade, nothing_compared, upgrade
 from amqpspec.conformance.upgrade.entries import Entry, accepted, entries_of
 from amqpspec.conformance.verdicts.deviations import excuses, problems_of, read_deviations
 from amqpspec.conformance.verdicts.judgement import TargetDescription, leaves_decided
 from amqpspec.conformance.version import tool_version
-from amqpspec.model.promises.dialects import UnknownDialect, dialect_named
+from amqpspec.model.promises.dialects import DIALECTS, UnknownDialect, dialect_named
 from amqpspec.reports.stored_run import REPORT, StoredRun, read_run
 from amqpspec.reports.text import visible
 from amqpspec.reports.upgrade_report import headline, terminal_lines, upgrade_html, upgrade_json, upgrade_markdown
@@ -32,10 +33,15 @@ from amqpspec.targets.brokers.resolve import is_target
 
 DEFAULT_OUT = Path("amqpspec-diff")
 #: Options of the two runs, which runs that are there already do not take.
-_OF_RUNS = ("only", "seed", "sequences", "steps", "jobs", "deadline", "out")
+_OF_RUNS = ("only", "scenarios", "seed", "sequences", "steps", "jobs", "deadline", "out")
 
 
 def execute(options: argparse.Namespace, console: Console) -> int:
+    with own_scenarios(options.scenarios):  # also for the two runs, and for what is said of them
+        return _execute(options, console)
+
+
+def _execute(options: argparse.Namespace, console: Console) -> int:
     names = (options.one, options.other)
     listed = read_deviations(options.deviations) if options.deviations else ()
     for path in filter(None, (options.html, options.markdown, options.json)):
@@ -46,6 +52,11 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     is_recording = is_goal and options.one not in targets
     stored = [name for name in names[: 1 if is_goal else 2] if name not in targets]
     missing = [name for name in stored if not Path(name).exists()]
+    if missing and _is_broker_or_dialect(missing[0]):
+        raise UsageError(
+            f"{missing[0]} is a dialect, which only a recording is compared with: amqpspec diff RECORDING"
+            f" {options.other}; two versions need two brokers, and docs/versions.md has what differs"
+        )
     if missing:
         raise UsageError(f"{missing[0]}: is no target or dialect, and there is no such file or directory of a run")
     if is_recording:
@@ -79,7 +90,9 @@ def _is_broker_or_dialect(name: str) -> bool:
         return is_target(name)
     try:
         return bool(dialect_named(name))
-    except UnknownDialect:
+    except UnknownDialect as error:
+        if name.startswith(tuple(DIALECTS)):
+            raise UsageError(str(error)) from None
         return False
 
 

@@ -183,7 +183,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parquet", type=_path, metavar="FILE", help="the trace as a table, with the extra parquet")
     parser.add_argument("--badge", type=_path, metavar="FILE", help="the result as a small SVG")
     parser.add_argument(
-        "--gate", type=Gate, choices=tuple(Gate), default=Gate.PROMISE,
+        "--gate", type=_gate, default=Gate.PROMISE, metavar="|".join(Gate),
         help="what fails the run: promise (default), everything that breaks one; known, what no known defect of the"
         " target's version explains",
     )  # fmt: skip
@@ -252,6 +252,7 @@ def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spark", metavar="MASTER", help="a recording: read its files on Spark, such as 'local[*]'")
     parser.add_argument("--only", action="append", default=[], metavar="ID-PREFIX", help="as of `run`")
     parser.add_argument("--seed", type=_seed, metavar=f"N|{RANDOM}", help="of the search (default: random)")
+    _scenarios(parser)
     # None: not given, as runs that are there do not take it
     parser.add_argument("--sequences", type=_count, help=f"sequences of the search (default {DEFAULT_SEQUENCES})")
     parser.add_argument("--steps", type=_positive_count, help="most steps of a sequence (default 30)")
@@ -259,7 +260,7 @@ def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deadline", type=_positive, metavar="SECONDS", help="as of `run`")
     parser.add_argument("--out", type=_path, metavar="DIR", help="of the two runs (default amqpspec-diff)")
     parser.add_argument(
-        "--gate", type=Gate, choices=tuple(Gate), default=Gate.PROMISE,
+        "--gate", type=_gate, default=Gate.PROMISE, metavar="|".join(Gate),
         help="known: only what neither a change of the versions nor a known defect explains is exit code 1",
     )  # fmt: skip
     parser.add_argument(
@@ -423,7 +424,7 @@ def _soak(parser: argparse.ArgumentParser) -> None:
         " cluster 100)",
     )  # fmt: skip
     parser.add_argument(
-        "--gate", type=Gate, choices=tuple(Gate), default=Gate.PROMISE, help="as of `run`: what exit code 1 is for"
+        "--gate", type=_gate, default=Gate.PROMISE, metavar="|".join(Gate), help="as of `run`: what exit code 1 is for"
     )
     parser.add_argument("--out", type=_path, default=Path("amqpspec-soak"), metavar="DIR", help="default amqpspec-soak")
     parser.add_argument("--html", type=_path, metavar="FILE", help="default DIR/soak.html")
@@ -522,6 +523,12 @@ def _setting(text: str) -> tuple[str, str]:
 def _store(text: str) -> Path | str:
     """The folder of a store, or the address of one."""
     return text if is_served(text) else _path(text)
+
+
+def _gate(text: str) -> Gate:
+    if text not in tuple(Gate):
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(Gate)}")
+    return Gate(text)
 
 
 def _deviations(text: str) -> Path:

@@ -29,10 +29,8 @@ def print_requirements(
 
     `show` outranks `words`, and that `only`. Raises `model.promises.registry.UnknownRequirement`.
     """
-    if show is not None:
-        chosen = [requirement(show.strip().upper())]
-    else:
-        chosen = select(only) if words is None else search(words)
+    one = [] if show is None else [_one(show.strip().upper())]
+    chosen = one or (select(only) if words is None else search(words))
     if words is not None and not chosen:
         raise UnknownRequirement(f"no requirement has a word of {words!r}; see: amqpspec requirements")
     if as_json:
@@ -45,6 +43,13 @@ def print_requirements(
     else:
         # one line each, whatever its length, for grep and its like
         console.file.writelines(f"{line}\n" for line in plain_lines(chosen))
+
+
+def _one(id: str) -> Requirement:
+    """Raises `UnknownRequirement`, which leads on from the beginning of an identifier."""
+    if id and id not in requirements() and any(each.startswith(f"{id}-") for each in requirements()):
+        raise UnknownRequirement(f"{id} is an area: amqpspec requirements --only {id}")
+    return requirement(id)
 
 
 def render_table(requirements: Iterable[Requirement]) -> ReadableTable:

@@ -27,6 +27,9 @@ from amqpspec.targets.brokers.management_address import parse_management_address
 #: Options of which a command that repeats a run says nothing if they have these values.
 _USUAL: Mapping[str, object] = {"steps": 30, "driver": "wire", "mode": "lockstep", "gate": Gate.PROMISE}
 
+#: Ends the name of the program that shows a failure, which is beside its commands.
+PROGRAM = ".py"
+
 
 def write_reports(result: RunResult, options: argparse.Namespace, ended_with: int | None) -> None:
     """`ended_with`: the exit code of a run that a signal has ended. A report that cannot be made costs no other."""
@@ -57,10 +60,13 @@ def write_reports(result: RunResult, options: argparse.Namespace, ended_with: in
             complain(f"{options.parquet} was left out: {error}")
     if options.adds_to_job_summary and job_summary() is not None:
         as_far_as_possible("the job summary", lambda: add_to_job_summary(render_summary(result)))
-    for former in (options.out / "failures").glob("[0-9][0-9]-*-[0-9]*.amqp"):
-        former.unlink(missing_ok=True)  # of a run before, whose report is gone as well
+    for ending in (".amqp", PROGRAM):
+        for former in (options.out / "failures").glob(f"[0-9][0-9]-*-[0-9]*{ending}"):
+            former.unlink(missing_ok=True)  # of a run before, whose report is gone as well
     for found, file in _command_files(result, options.out):
         write(file, _head_of(found.failure) + judged_by(result.target.dialect) + "\n".join(found.commands) + "\n")
+        if found.reproducer:
+            write(file.with_suffix(PROGRAM), found.reproducer)
 
 
 def _head_of(failure: Failure) -> str:
@@ -136,8 +142,12 @@ def _managed_again(options: argparse.Namespace) -> list[str]:
 def _next_steps(result: RunResult, options: argparse.Namespace) -> Iterator[str]:
     """What the reader may do about the failures."""
     files = _command_files(result, options.out)
-    if file := next((file for found, file in files if found.known is None and not result.is_as_known(found)), None):
+    new = ((found, file) for found, file in files if found.known is None and not result.is_as_known(found))
+    if first := next(new, None):
+        found, file = first
         yield f"see it again: {_replay_of(file, result, options)}"
+        if found.reproducer:
+            yield f"as a program for pika: {file.with_suffix(PROGRAM)}"
     if result.fails and not options.deviations:
         yield "accept what fails today: the same command with --write-deviations FILE"
     if result.fails and not any(found.known is None and not result.is_as_known(found) for found in result.failures):

@@ -71,7 +71,7 @@ _GIVEN_BACK = {
 }  # fmt: skip
 _RAISED = ("channel.close", "connection.close")
 #: What is compared of them, and how it is read from words.
-_COMPARED: dict[str, Callable[[str], Any]] = {
+COMPARED: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("delivery-tag", "message-count", "consumer-count", "reply-code"), int),
     "redelivered": lambda text: text == "true", "body": str.encode, "consumer-tag": str,
 }  # fmt: skip
@@ -120,10 +120,10 @@ except (pika.exceptions.ChannelClosedByBroker, pika.exceptions.ConnectionClosedB
     what = "channel.close" if isinstance(closed, pika.exceptions.ChannelClosedByBroker) else "connection.close"
     came.append({"frame": what, "reply_code": closed.reply_code})
 
-print("the last command brought", *came or ["nothing"], sep="\\n  ")
+print(HEARD, *came or ["nothing"], sep="\\n  ")
 told = (known for frame in came for known, fields in KNOWN if fields.items() <= frame.items())
 code = next(told, OTHERWISE)
-print(["NOT SEEN", "SEEN", "it cannot be told"][code], flush=True)
+print(["NOT SEEN", SEEN, "it cannot be told"][code], flush=True)
 try:
     for each in connections:
         if each.is_open:
@@ -140,8 +140,21 @@ def plain_program(
     """
     commands = [each for each in commands if each.connection != EXPECT]
     known = known_by(failure)
-    if known is None or not commands or not all(map(_can_be_said, commands)) or str(commands[-1]) != failure.command:
+    if known is None or not commands or str(commands[-1]) != failure.command:
         return None  # it looks at what the last command brings
+    return program_known_by(commands, known, head, literal, prefix)
+
+
+def program_known_by(
+    commands: Sequence[Command], known: FailureKnownBy, head: str, literal: Literal, prefix: str,
+    seen: str = "SEEN", *, of_all: bool = False,
+) -> str | None:  # fmt: skip
+    """The same for what shows in another way. `seen`: what it prints then. `of_all`: by what comes at any time, and not
+    after the last command alone.
+    """
+    commands = list(commands)
+    if not all(map(_can_be_said, commands)):
+        return None
     if not _has_pikas_consumers(commands) or (commands[-1].method == "basic.cancel" and _hears_cancel(known)):
         return None
     if known.counted:
@@ -159,11 +172,13 @@ def plain_program(
     lines.append(f"channels = [{', '.join(f'{name}{channel}' for name, channel in places)}]")
     lines += _callbacks({each.method for _, each in known.told}, places)
     lines.append("KNOWN = [" + ", ".join(f"({code}, {literal(fields)})" for code, fields in frames) + "]")
-    lines += [f"OTHERWISE = {known.otherwise}", "is_last = False", "try:"]
+    lines += [f"OTHERWISE = {known.otherwise}", f"SEEN = {literal(seen)}"]
+    lines += [f'HEARD = "{"there came" if of_all else "the last command brought"}"', f"is_last = {of_all}", "try:"]
     sent = [on_the_broker(each, prefix) for each in commands]
-    lines += [f"    {line}" for line in _calls(sent, literal, _PATIENCE if is_missing else _SOON)]
+    lines += [f"    {line}" for line in _calls(sent, literal, _PATIENCE if is_missing else _SOON, of_all)]
     lines += [_ENDING + _deletions(sent, literal)]
-    return "\n".join(lines) + "finally:\n    os._exit(code)\n"
+    text = "\n".join(lines) + "finally:\n    os._exit(code)\n"
+    return text.replace("\nimport os\n", "\nimport datetime\nimport os\n") if "datetime." in text else text
 
 
 def _can_be_said(command: Command) -> bool:
@@ -215,7 +230,7 @@ def _has_pikas_consumers(commands: Sequence[Command]) -> bool:
 
 def _fields(frame: KnownBy) -> Table:
     on = {} if frame.method in _RAISED or not frame.on else {"on": frame.on}
-    compared = {name: _COMPARED[name](text) for name, text in frame.fields.items() if name in _COMPARED}
+    compared = {name: COMPARED[name](text) for name, text in frame.fields.items() if name in COMPARED}
     return {**on, "frame": frame.method, **{name.replace("-", "_"): value for name, value in compared.items()}}
 
 
@@ -235,14 +250,13 @@ def _callbacks(methods: Collection[str], places: Iterable[tuple[str, int]]) -> I
             yield f"{name}{channel}.add_on_cancel_callback(lambda told: came.append({told}))"
 
 
-def _calls(commands: Sequence[Command], literal: Literal, patience: float) -> Iterator[str]:
+def _calls(commands: Sequence[Command], literal: Literal, patience: float, of_all: bool) -> Iterator[str]:
     for place, command in enumerate(commands):
         is_last = place == len(commands) - 1
         if is_last:
             if command.method == "queue.declare" and _goes_by_the_clock(commands):
                 yield f"wait({_PATIENCE})"
-            yield "came.clear()"
-            yield "is_last = True"
+            yield from () if of_all else ("came.clear()", "is_last = True")
         yield from _call(command, literal, is_last)
         after = None if is_last else commands[place + 1]
         is_burst = after is not None and (after.method, after.connection, after.channel) == (

@@ -17,7 +17,8 @@ from importlib import resources
 from typing import Any
 
 from amqpspec.conformance.failures import by_hand, pika_gaps, signs, step_by_step
-from amqpspec.conformance.failures.plain_pika import plain_program
+from amqpspec.conformance.failures.plain_pika import plain_program, program_known_by
+from amqpspec.conformance.failures.plain_signs import known_by_signs
 from amqpspec.conformance.failures.signs_of_failure import conclusion
 from amqpspec.conformance.language.command import EXPECT, Command
 from amqpspec.conformance.language.command_arguments import LAST_HEADERS
@@ -74,6 +75,20 @@ def program(commands: Sequence[Command], failure: Failure) -> str:
     head = _head(plain_failure(failure))
     plain = plain_program(commands, plain_failure(failure), head, _literal, _PREFIX)
     return plain or reproducer(commands, failure, ends=conclusion(plain_failure(failure)))
+
+
+def program_of_finding(commands: Sequence[Command], failure: Failure, shown_by: Sequence[signs.Signs]) -> str:
+    """The same for a finding, whose signs say by what it is seen on which versions. By pika's own calls, where these
+    can do it; exit code 1 if it is seen, else 0.
+    """
+    known = known_by_signs(shown_by, commands)
+    plain = None
+    if known is not None:
+        versions = ", ".join(each.where for each in shown_by)
+        seen = f"SEEN, as on {versions}: {'; '.join(shown_by[0].lines)}"
+        head = _head(plain_failure(failure))
+        plain = program_known_by(commands, known[0], head, _literal, _PREFIX, seen, of_all=known[1])
+    return plain or reproducer(commands, failure, shown_by)
 
 
 def reproducer(

@@ -44,6 +44,8 @@ class Signs:
         return ", ".join(self.versions)
 
 
+#: A remark beside the commands of which the program has frames by hand, though pika has calls for them.
+ONLY_BY_FRAMES = "# pika's own calls do not show it"
 _REMARK = re.compile(rf"^# ({'|'.join(Often)}) on ([^:]+): (.+)\n", re.MULTILINE)
 
 CLIENT_PART = '''

@@ -44,6 +44,9 @@ def test_two_targets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (("embedded", "rabbitmq-4.3"), 2, "embedded is a target, and rabbitmq-4.3 is none"),
         ((".", "rabbitmq-4.3"), 5, "holds no trace.jsonl"),
         (("nowhere", "rabbitmq-4.3"), 2, "nowhere: is no target or dialect"),
+        (("rabbitmq-4.0", "rabbitmq-4.3"), 2, "rabbitmq-4.0 is a dialect, which only a recording is compared with"),
+        ((".", "rabbitmq-4.3;global-qos=perhaps"), 2, "global-qos is never 'perhaps'"),
+        ((".", "rabbitmq-4.3", "--scenarios", "."), 2, ".: holds no command file"),
         ((".", "rabbitmq-4.3", "--gate", "known"), 2, "--gate known is for two brokers"),
         ((".", "rabbitmq-4.3", "--sequences", "3"), 2, "--sequences is for two targets, and . is a recording"),
         (("embedded", "embedded", "--spark", "local"), 2, "--spark is for a recording"),
@@ -212,3 +215,9 @@ def test_a_store_on_spark(recording: Path, tmp_path: Path, capsys: pytest.Captur
     alone = capsys.readouterr().out
     assert diff(store, "rabbitmq-4.3", "--spark", "local[1]") == 1
     assert capsys.readouterr().out.splitlines()[-8:] == alone.splitlines()[-8:]
+
+
+def test_a_gate_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        diff("embedded", "embedded", "--gate", "knwn")
+    assert "argument --gate: 'knwn' is none of promise, known" in capsys.readouterr().err

@@ -207,4 +207,6 @@ def test_a_failure_is_seen_again_in_the_dialect_of_the_run(
     again = f"amqpspec replay 'o o/failures/01-PUBLISH-002.amqp' {target} --dialect rabbitmq-4.0"
     said = " ".join(capsys.readouterr().out.split())
     assert f"see it again: {again}" in said
+    assert "as a program for pika: o o/failures/01-PUBLISH-002.py" in said
+    compile((tmp_path / "o o" / "failures" / "01-PUBLISH-002.py").read_text(), "program", "exec")
     assert again.replace("'", "&#39;") in (tmp_path / "o o" / "report.html").read_text()

@@ -63,8 +63,16 @@ def test_reports_have_it_like_any_other(page: Path, capsys: pytest.CaptureFixtur
     for file in ("summary.md", "amqpspec-out/report.html"):
         assert "ORDERS-002" in Path(file).read_text(encoding="utf-8")
     assert main(["check", "amqpspec-out", "--quiet"]) == 1 and "ORDERS-002" in capsys.readouterr().out
-    (file,) = Path("amqpspec-out/failures").iterdir()
+    (file,) = Path("amqpspec-out/failures").glob("*.amqp")
     assert main(["replay", str(file), "--quiet", "--deadline", "1"]) == 1
+
+
+def test_the_same_rules_on_two_brokers(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["embedded", "embedded:dead-letter-lost", "--scenarios", "own", "--only", "ORDERS", *SHORT]
+    assert main(["diff", *words, "--json", "found.json"]) == 1
+    assert "ORDERS-001" in Path("found.json").read_text(encoding="utf-8")
+    assert "1 failure of both, which are no difference" in capsys.readouterr().out  # ORDERS-002
+    assert requirements() is suite_requirements()
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

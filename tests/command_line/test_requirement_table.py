@@ -105,6 +105,8 @@ def test_json_of_one() -> None:
 def test_unknown_names_reach_the_caller() -> None:
     with pytest.raises(UnknownRequirement):
         printed(show="ACK-999")
+    with pytest.raises(UnknownRequirement, match="ACK is an area: amqpspec requirements --only ACK"):
+        printed(show="ack")
     with pytest.raises(UnknownRequirement):
         printed(only=["NOPE"])
 
