@@ -324,6 +324,10 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
         "--grace", type=_seconds, default=3600.0, metavar="SECONDS",
         help="keep the files so long for who reads them (default 3600); compact removes them later",
     )  # fmt: skip
+    one = action("sequence", "one sequence: its commands, for `replay`, or its rows, for `check`")
+    one.add_argument("name", metavar="SEQUENCE", help="its name")
+    one.add_argument("--run", required=True, metavar="NAME", help="of the store")
+    one.add_argument("--out", type=_path, metavar="FILE", help="write its commands (.amqp), or its rows (.jsonl)")
     action("status", "what a store holds, and what is wrong with it")
     table = action("table", "make a table of what was found")
     table.add_argument("--out", type=_path, metavar="FILE", help="write it, as .parquet, .csv or .json")

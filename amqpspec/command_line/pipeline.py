@@ -219,11 +219,38 @@ def _page(options: argparse.Namespace, console: Console) -> int:
     return TRACE_UNREADABLE if source.problems else CONFORMS
 
 
+def _sequence(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.conformance.traces.trace_row import row_line
+    from amqpspec.pipeline.one_sequence import find_sequence
+    from amqpspec.pipeline.store.files import write_whole
+    from amqpspec.pipeline.store.store import open_store
+
+    if options.out is not None and options.out.suffix not in (".amqp", ".jsonl"):
+        raise UsageError(f"{options.out}: its name must end in .amqp, for commands, or .jsonl, for rows")
+    store = open_store(options.store)
+    parts = [part for part in store.contents().parts if part.run == options.run]
+    found = find_sequence(store, parts, options.name)
+    if found is None:
+        raise UsageError(f"{store}: there is no sequence {options.name!r} in a run {options.run!r}")
+    if options.out is not None and options.out.suffix == ".jsonl":
+        write_whole(options.out.absolute(), lambda file: file.write_bytes(b"".join(map(row_line, found.rows))))
+        return CONFORMS
+    if not found.commands:
+        raise UsageError(f"{options.name!r} was recorded from an application, so it has no commands; --out FILE.jsonl")
+    text = f"@title {found.name}\n" + "\n".join(found.commands) + "\n"
+    if options.out is None:
+        print(visible(text), end="")
+    else:
+        write_whole(options.out.absolute(), lambda file: file.write_text(text, encoding="utf-8"))
+    return CONFORMS
+
+
 _ACTIONS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
     "import": _import,
     "judge": _judge,
     "compact": _compact,
     "delete": _delete,
+    "sequence": _sequence,
     "status": _status,
     "table": _table,
     "page": _page,
