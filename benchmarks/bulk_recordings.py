@@ -28,7 +28,6 @@ from amqpspec.conformance.traces.trace_parquet import GROUP_ROWS, SCHEMA, write_
 from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.model.promises.verdict import Verdict
 from amqpspec.pipeline.store.adding import PART_ROWS
-from amqpspec.pipeline.store.files import whole_file
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store, create_store
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
@@ -92,7 +91,7 @@ def generate(
 
     Those that are `planted` come once each, under their own names, spread over the recording by chance.
     """
-    block = as_table(store, [row for rows in base for row in rows])
+    block = as_table([row for rows in base for row in rows])
     in_block = sum(row["kind"] == "frame" for rows in base for row in rows)
     copies = -(-frames // in_block)
     in_part = max(1, part_rows // block.num_rows)
@@ -109,7 +108,7 @@ def generate(
             tables.append(block.set_column(SCHEMA.get_field_index("sequence"), SCHEMA.field("sequence"), names))
             for rows in at.get(number, ()):
                 added.append(rows)
-                tables.append(as_table(store, rows))
+                tables.append(as_table(rows))
         planted_frames = sum(row["kind"] == "frame" for rows in added for row in rows)
         counts = len(numbers) * in_block + planted_frames, len(numbers) * len(base) + len(added)
         parts.append(_write(store, pa.concat_tables(tables), run, *counts))
@@ -117,9 +116,9 @@ def generate(
     return sum(part.sequences for part in parts)
 
 
-def as_table(store: Store, rows: Sequence[TraceRow]) -> pa.Table:
+def as_table(rows: Sequence[TraceRow]) -> pa.Table:
     """Rows in the schema of traces."""
-    file = store.temporary / f"{uuid4().hex}.parquet"
+    file = Path(tempfile.gettempdir()) / f"amqpspec-{uuid4().hex}.parquet"
     try:
         write_parquet(rows, file)
         return pq.read_table(file)
@@ -130,7 +129,7 @@ def as_table(store: Store, rows: Sequence[TraceRow]) -> pa.Table:
 def _write(store: Store, table: pa.Table, run: str, frames: int, sequences: int) -> Part:
     numbers = pa.array(range(1, table.num_rows + 1), pa.int64())
     part = Part(uuid4().hex, DAY, TARGET, run, table.num_rows, frames, sequences, 0)
-    with whole_file(store.root / part.trace) as unfinished:
+    with store.files.writing(part.trace) as unfinished:
         numbered = table.set_column(0, SCHEMA.field("row"), numbers)
         pq.write_table(numbered, unfinished, compression="zstd", row_group_size=GROUP_ROWS)
         octets = unfinished.stat().st_size
@@ -139,7 +138,7 @@ def _write(store: Store, table: pa.Table, run: str, frames: int, sequences: int)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bulk_recordings", description=__doc__)
-    parser.add_argument("store", type=Path, metavar="STORE")
+    parser.add_argument("store", metavar="STORE", help="a folder, or an address")
     parser.add_argument("--frames", type=int, default=1_000_000)
     parser.add_argument("--base", type=Path, nargs="+", metavar="TRACE")
     parser.add_argument("--traffic", action="store_true", help="plain publishing and consuming")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -9,7 +10,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -28,8 +31,32 @@ _FULL = "No space left on device"
 ROOT = Path(str(resources.files("amqpspec"))).resolve().parent
 
 
+#: What is not for Spark, but for what watches it: how long executors may take to come, in seconds.
+EXECUTORS_WAIT = "spark.amqpspec.executors.wait"
+_EXECUTORS_WAIT = 120.0
+#: Seconds without an executor after which that is told.
+_TOLD_AFTER = 5.0
+
+
 class PipelineError(Exception):
     """A Spark job could not start or did not end; one line."""
+
+
+class Master(str):
+    """The address of a master, and what is set in sessions on it."""
+
+    settings: Mapping[str, str]
+
+    def __new__(cls, master: str, settings: Mapping[str, str] | None = None) -> Master:
+        made = super().__new__(cls, master)
+        made.settings = dict(settings or {})
+        return made
+
+
+class _NoExecutors:
+    """Why the jobs of this process were given up; "": they were not."""
+
+    why = ""
 
 
 @contextmanager
@@ -50,8 +77,11 @@ def spark_session(master: str) -> Iterator[Any]:
     with tempfile.TemporaryDirectory(prefix="amqpspec-spark-") as directory:
         log = Path(directory) / "spark.log"
         session = _start(master, Path(directory), log)
+        if session.sparkContext.uiWebUrl:
+            print(f"amqpspec: Spark's page: {session.sparkContext.uiWebUrl}", file=sys.stderr, flush=True)
         try:
-            yield session
+            with _watched(session, master):
+                yield session
         finally:
             session.stop()
 
@@ -63,9 +93,13 @@ def failing_in_a_line(what: str) -> Iterator[None]:
 
     try:
         yield
-    except PySparkException as error:
-        raise PipelineError(f"{what}: {reason(error)}") from error
+    except PipelineError:
+        raise
     except Exception as error:
+        if _NoExecutors.why:
+            raise PipelineError(f"{what}: {_NoExecutors.why}") from error
+        if isinstance(error, PySparkException):
+            raise PipelineError(f"{what}: {reason(error)}") from error
         # Py4J's exceptions, without an import that needs it
         if type(error).__module__.startswith("py4j"):
             raise PipelineError(f"{what}: {reason(error)}") from error
@@ -76,7 +110,12 @@ def _start(master: str, directory: Path, log: Path) -> Any:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    given = master.settings if isinstance(master, Master) else {}
+    # what workers run is said by the user, where it is another than this; the driver is this process
+    python = given.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    os.environ["PYSPARK_PYTHON"], os.environ["PYSPARK_DRIVER_PYTHON"] = python, sys.executable
+    # a call that is ended by a signal is told by what ends it
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     settings = {
         "spark.ui.enabled": "false",
@@ -94,6 +133,10 @@ def _start(master: str, directory: Path, log: Path) -> Any:
             # 200 by default, each a task, which takes longer than all the work of a table
             "spark.sql.shuffle.partitions": "8",
         }
+    options = given.get("spark.driver.extraJavaOptions")
+    if options is not None:
+        given = {**given, "spark.driver.extraJavaOptions": f"{settings['spark.driver.extraJavaOptions']} {options}"}
+    settings |= given
     builder = SparkSession.builder.master(_with_retries(master)).appName("amqpspec")
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -109,6 +152,47 @@ def _start(master: str, directory: Path, log: Path) -> Any:
         raise
 
 
+@contextmanager
+def _watched(session: Any, master: str) -> Iterator[None]:
+    """While a job has no executor, that is told; after some time it is given up."""
+    if master.startswith("local"):
+        yield
+        return
+    settings = master.settings if isinstance(master, Master) else {}
+    try:
+        seconds = float(settings.get(EXECUTORS_WAIT, _EXECUTORS_WAIT))
+    except ValueError:
+        raise PipelineError(f"{EXECUTORS_WAIT}={settings[EXECUTORS_WAIT]}: not a number of seconds") from None
+    _NoExecutors.why = ""
+    done = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(session.sparkContext, master, seconds, done), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _watch(context: Any, master: str, seconds: float, done: threading.Event) -> None:
+    since: float | None = None
+    is_told = False
+    while not done.wait(0.5):
+        # the driver is one of them
+        lacks = context._jsc.sc().getExecutorMemoryStatus().size() < 2 and context.statusTracker().getActiveJobsIds()
+        now = time.monotonic()
+        since = (since or now) if lacks else None
+        if since is None:
+            is_told = False
+        elif now - since >= seconds:
+            _NoExecutors.why = f"no executor of {master} in {seconds:g} s: has it workers with memory and cores free?"
+            context.cancelAllJobs()
+            return
+        elif now - since >= _TOLD_AFTER and not is_told:
+            is_told = True
+            print(f"amqpspec: waiting for executors of {master}", file=sys.stderr, flush=True)
+
+
 def _with_retries(master: str) -> str:
     """A local master that tries a task as often as others do, when a worker was killed: "local[2]" does not."""
     found = re.fullmatch(r"local(?:\[(\d+|\*)\])?", master)
@@ -117,6 +201,11 @@ def _with_retries(master: str) -> str:
 
 def _require_master(master: str) -> None:
     """Raises `PipelineError` if no standalone master answers; Spark itself takes a minute to say so."""
+    if master.startswith("sc://"):
+        raise PipelineError(
+            f"{master}: Spark Connect is not served, as its clients cannot give a worker a function to carry out"
+            " without pandas; give the master itself, or start the command beside it"
+        )
     if not master.startswith("spark://"):
         return
     problem = "not an address"

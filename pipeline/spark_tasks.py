@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from amqpspec.pipeline.spark_session import failing_in_a_line
 
@@ -25,7 +25,8 @@ def run_tasks(
         watcher.start()
     try:
         with failing_in_a_line("the Spark job failed"):
-            found: list[_Found] = context.parallelize(work, len(work)).flatMap(carry_out).collect()
+            job = context.parallelize(work, len(work)).flatMap(carry_out)
+            found: list[_Found] = beside(context, job.collect)
     finally:
         done.set()
         if progress is not None:
@@ -33,6 +34,36 @@ def run_tasks(
     if progress is not None:
         progress(len(work), len(work))
     return found
+
+
+class _Call(threading.Thread, Generic[_Found]):
+    def __init__(self, call: Callable[[], _Found]) -> None:
+        super().__init__(daemon=True)
+        self._call = call
+        self.found: _Found
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.found = self._call()
+        except BaseException as error:  # noqa: BLE001 - whatever it is, who waits gets it
+            self.error = error
+
+
+def beside(context: Any, call: Callable[[], _Found]) -> _Found:
+    """What a call of Spark gives, which is made in a thread of its own: the thread that signals come to is in no call
+    of Java when they do. A signal cancels its jobs. Raises what the call raises.
+    """
+    made = _Call(call)
+    made.start()
+    try:
+        made.join()
+    except BaseException:
+        context.cancelAllJobs()
+        raise
+    if made.error is not None:
+        raise made.error
+    return made.found
 
 
 def _watch(context: Any, tasks: int, progress: Progress, done: threading.Event) -> None:

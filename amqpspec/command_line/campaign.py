@@ -16,7 +16,7 @@ from amqpspec.command_line import soak_campaign
 from amqpspec.command_line.exit_codes import CONFORMS, DEVIATES, INCONCLUSIVE, TARGET_LOST
 from amqpspec.command_line.logins import complain
 from amqpspec.command_line.options import random_seed
-from amqpspec.command_line.pipeline import progress_of
+from amqpspec.command_line.pipeline import progress_of, take_settings
 from amqpspec.command_line.run_directory import require_no_address
 from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.targets import library_of, target_under_test
@@ -49,6 +49,7 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.pipeline.spark_session import PipelineError
     from amqpspec.pipeline.store.files import StoreError
 
+    take_settings(options)
     try:
         return soak_campaign.execute(options, console) if options.soak is not None else _search(options, console)
     except (StoreError, PipelineError) as error:

@@ -18,6 +18,7 @@ from amqpspec.command_line import diff_recording
 from amqpspec.command_line.exit_codes import DEVIATES, INCONCLUSIVE, TRACE_UNREADABLE
 from amqpspec.command_line.logins import complain
 from amqpspec.command_line.output_files import require_none_of, require_writable
+from amqpspec.command_line.pipeline import take_settings
 from amqpspec.command_line.suite_errors import tell_errors
 from amqpspec.command_line.usage import UsageError
 from amqpspec.conformance.recording.capture import is_capture
@@ -145,6 +146,7 @@ def _judged(
     options: argparse.Namespace, unreadable: list[TraceError], errors: list[SuiteError]
 ) -> ComplianceTable:
     """What cannot be read goes to `unreadable`, or is raised by Spark; errors of this suite go to `errors`."""
+    take_settings(options)
     if not options.spark:
         from amqpspec.pipeline.table import check_in_process
 

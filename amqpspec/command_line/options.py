@@ -213,6 +213,7 @@ def _replay(parser: argparse.ArgumentParser) -> None:
 def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("traces", type=_path, nargs="+", metavar="TRACE", help="trace files or directories of runs")
     parser.add_argument("--spark", metavar="MASTER", help="in bulk on Spark, such as 'local[*]'")
+    _conf(parser)
     parser.add_argument("--open", action="store_true", help=_OPEN_HELP)
     parser.add_argument(
         "--dialect", type=_dialect, metavar="NAME",
@@ -307,6 +308,11 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     importing.add_argument("--dialect", type=_dialect, metavar="NAME", help=help_of_dialect)
     judging = action("judge", "judge what was not judged yet")
     judging.add_argument("--again", action="store_true", help="judge what was judged before as well")
+    judging.add_argument("--outdated", action="store_true", help="and what another version of this program judged")
+    judging.add_argument(
+        "--requirement", action="append", default=[], metavar="ID", dest="requirements",
+        help="and what says something of that requirement, after it has changed; with --outdated: both (repeatable)",
+    )  # fmt: skip
     judging.add_argument("--open", action="store_true", help=_OPEN_HELP)
     compacting = action("compact", "put small files together, and remove what is over")
     compacting.add_argument(
@@ -352,12 +358,14 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
             "--spark", metavar="MASTER", default=default,
             help="on Spark, such as 'local[*]'" + (" (default)" if default else f"; default: {otherwise}"),
         )  # fmt: skip
+        _conf(each)
 
 
 def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("targets", nargs="+", metavar="TARGET", help="as for run; workers must reach its address")
     parser.add_argument("--store", type=_store, required=True, metavar="STORE", help="made if there is none")
     parser.add_argument("--spark", metavar="MASTER", help="such as 'local[*]' (default: in this process)")
+    _conf(parser)
     parser.add_argument("--driver", type=_drivers, default="wire", metavar="NAME", help="as for run, one of them")
     parser.add_argument("--sequences", type=_positive_count, metavar="N", help="on each target")
     parser.add_argument("--time-budget", type=_positive, metavar="SECONDS", help="nothing is begun after that")
@@ -505,6 +513,19 @@ def _path(text: str) -> Path:
     if problem is not None:
         raise argparse.ArgumentTypeError(problem)
     return Path(text)
+
+
+def _conf(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--conf", type=_setting, action="append", metavar="KEY=VALUE", help="a setting of Spark's; may be repeated"
+    )
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark."):
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE, with a key that begins with spark.")
+    return key, value
 
 
 def _store(text: str) -> Path | str:

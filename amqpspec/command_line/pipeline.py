@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -38,10 +39,23 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.pipeline.spark_session import PipelineError
     from amqpspec.pipeline.store.files import StoreError
 
+    take_settings(options)
     try:
         return _ACTIONS[options.action](options, console)
     except (StoreError, PipelineError) as error:
         raise UsageError(str(error)) from None
+
+
+def take_settings(options: argparse.Namespace) -> None:
+    """The settings of `--conf` go with the master. Raises `UsageError`."""
+    given = getattr(options, "conf", None)
+    if not given:
+        return
+    if not options.spark:
+        raise UsageError("--conf: is for Spark, and needs --spark MASTER")
+    from amqpspec.pipeline.spark_session import Master
+
+    options.spark = Master(options.spark, dict(given))
 
 
 def _import(options: argparse.Namespace, console: Console) -> int:
@@ -51,7 +65,7 @@ def _import(options: argparse.Namespace, console: Console) -> int:
         options.store, options.traces, options.spark, day=options.day, run=options.run, target=options.target,
         capture=CaptureOptions(options.ports or (PORT,), options.dialect),
     )  # fmt: skip
-    _tell(imported.problems)
+    _tell([*imported.notes, *imported.problems])
     known = f", {imported.known:,} that the store holds already" if imported.known else ""
     what = f"{plural(imported.traces, 'trace')}{known}: {plural(imported.sequences, 'sequence')}"
     console.print(Text(f"{what}, {imported.frames:,} frames"))
@@ -62,6 +76,7 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.command_line.gates import acceptance_of, tell_failures, tell_stale
     from amqpspec.pipeline.bulk_judging import judge_store
     from amqpspec.pipeline.judging.found_failures import failures_in
+    from amqpspec.pipeline.judging.outdated import Outdated
     from amqpspec.pipeline.store.store import open_store
 
     acceptance = acceptance_of(options)
@@ -70,6 +85,7 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
         store,
         options.spark,
         again=options.again,
+        outdated=Outdated(options.outdated, tuple(options.requirements)),
         judge=judge_open if options.open else judge,
         progress=progress_of(console, options.quiet),
     )
@@ -264,12 +280,23 @@ def _tell(problems: Iterable[str]) -> None:
         complain(visible(problem))
 
 
+#: Seconds between two lines of progress in a log.
+_LOGGED_EVERY = 30.0
+
+
 def progress_of(console: Console, quiet: bool) -> Callable[[int, int], None] | None:
-    """What tells how far a job is, where somebody looks."""
-    if quiet or not console.is_terminal:
+    """What tells how far a job is: on a terminal in one line, else, as in a log, by a line now and then."""
+    if quiet:
         return None
+    told = time.monotonic()
 
     def tell(done: int, of: int) -> None:
         print(f"\r{done:,} of {of:,} tasks", end="\n" if done == of else "", file=sys.stderr, flush=True)
 
-    return tell
+    def log(done: int, of: int) -> None:
+        nonlocal told
+        if time.monotonic() - told >= _LOGGED_EVERY:
+            told = time.monotonic()
+            print(f"amqpspec: {done:,} of {of:,} tasks", file=sys.stderr, flush=True)
+
+    return tell if console.is_terminal else log

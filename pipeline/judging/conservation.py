@@ -240,8 +240,8 @@ def sequences_of(file: Path) -> Iterator[Iterator[TraceRow]]:
 
 
 def files_of(store: Store, run: str) -> list[str]:
-    """The traces of a run, from the root of the store. Raises `StoreError` where there is none, `TraceError` where it is
-    not known whether these are all.
+    """The traces of a run, from the root of the store. Raises `StoreError` where there is none, `TraceError` where it
+    is not known whether these are all.
     """
     contents = store.contents()
     if contents.broken:

@@ -34,7 +34,7 @@ def test_both_ways_say_the_same(tmp_path: Path, recording: str, batch: int, monk
     parts = add_trace(store, DIRECTORY / f"{recording}.parquet").parts
     for part in parts:
         quick = open_judgements(store.root / part.trace, part, always=True)
-        assert quick == list(_judgements(store, part, judge_open))
+        assert quick == list(_judgements(store.root / part.trace, part.trace, part, judge_open))
 
 
 def trace(tmp_path: Path, *changed: dict[str, Any]) -> Path:

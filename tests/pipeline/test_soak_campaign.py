@@ -34,16 +34,15 @@ TARGET = SoakTarget("embedded", started, 10.0)
 
 
 def test_a_share_is_a_soak_with_a_seed_of_its_own(tmp_path: Path) -> None:
-    store = create_store(tmp_path / "store")
-    shares = shares_of(store, CAMPAIGN, [TARGET, replace(TARGET, label="other")])
+    shares = shares_of(CAMPAIGN, [TARGET, replace(TARGET, label="other")])
     assert [(each.target.label, each.seed, each.run) for each in shares] == [
         ("embedded", 7, "nightly-soak-7"), ("other", 7, "nightly-soak-7"),
         ("embedded", 8, "nightly-soak-8"), ("other", 8, "nightly-soak-8"),
     ]  # fmt: skip
     assert len({each.commit for each in shares}) == len({each.report for each in shares}) == 4
-    longer = shares_of(store, replace(CAMPAIGN, seconds=1.0), [TARGET])
+    longer = shares_of(replace(CAMPAIGN, seconds=1.0), [TARGET])
     assert longer[0].commit != shares[0].commit, "another soak by what it does"
-    assert shares_of(store, replace(CAMPAIGN, soaks=3), [TARGET])[0] == shares[0]
+    assert shares_of(replace(CAMPAIGN, soaks=3), [TARGET])[0] == shares[0]
 
 
 def test_a_campaign_that_was_stopped_goes_on(tmp_path: Path) -> None:
@@ -53,7 +52,7 @@ def test_a_campaign_that_was_stopped_goes_on(tmp_path: Path) -> None:
     assert first.report["faults"] == ["client", "kill"]
     done = list(soak_all(store, CAMPAIGN, [TARGET]))
     assert [(each.seed, each.known) for each in done] == [(7, True), (8, False)]
-    assert done[0].report == json.loads(first.file.read_text()) == json.loads(json.dumps(first.report))
+    assert done[0].report == json.loads(Path(first.file).read_text()) == json.loads(json.dumps(first.report))
     parts = store.contents().parts
     assert {(part.target, part.run, part.day) for part in parts} == {
         ("embedded", "nightly-soak-7", "2026-11-01"), ("embedded", "nightly-soak-8", "2026-11-01"),

@@ -47,7 +47,7 @@ def sees_nothing(store: StoreElsewhere) -> str:
 
 def sees_a_copy(store: StoreElsewhere) -> str:
     shutil.copytree(store.root, store._elsewhere)
-    return ".parquet: is missing, 3 of 3 parts have no new judgement; all workers must see the store's folder under "
+    return "judged by a worker, and 3 of 3 parts have no new judgement; all workers must see the store's folder "
 
 
 def sees_an_empty_one(store: StoreElsewhere) -> str:
