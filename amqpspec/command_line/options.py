@@ -54,7 +54,7 @@ MOST_SECONDS = 7 * 24 * 3600.0
 #: What `pipeline table` makes; they are in `pipeline.views`, which needs an extra.
 TABLES = (
     "compliance", "coverage", "failures_by_identity", "latency", "flaky", "regressed", "said", "failures",
-    "measurements", "difference",
+    "measurements", "difference", "conservation",
 )  # fmt: skip
 
 #: What --open means.
@@ -345,7 +345,10 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     conserving = action("conservation", "what became of each message, where all clients of a run were recorded")
     conserving.add_argument("--run", required=True, metavar="NAME", help="of the store")
     living = action("live", "judge recordings while they arrive in a folder, with Structured Streaming")
-    living.add_argument("--out", type=_path, required=True, metavar="DIR", help="of judgements and of what is kept")
+    place = living.add_mutually_exclusive_group(required=True)
+    place.add_argument("--out", type=_path, metavar="DIR", help="of judgements and of what is kept")
+    place.add_argument("--store", type=_path, metavar="STORE", dest="into", help="keep both in it, for table and page")
+    living.add_argument("--run", default="live", metavar="NAME", help="with --store: of what is judged (default live)")
     living.add_argument("--until-done", action="store_true", help="end when all that is there is judged")
     page = action("page", "make an HTML page of the tables: days, versions side by side, failures, latencies")
     page.add_argument("--out", type=_path, default=Path("store.html"), metavar="FILE", help="default store.html")

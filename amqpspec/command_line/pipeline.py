@@ -202,7 +202,10 @@ def _conservation(options: argparse.Namespace, console: Console) -> int:
 def _live(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.command_line.gates import acceptance_of, tell_stale
     from amqpspec.pipeline.live import Line, left_undone, live
+    from amqpspec.pipeline.live_in_store import live_folder
+    from amqpspec.pipeline.store.store import create_store
 
+    out = options.out if options.into is None else live_folder(create_store(options.into), options.run)
     acceptance = acceptance_of(options)
     codes = {DEVIATES if tell_stale(acceptance) else CONFORMS}
 
@@ -213,12 +216,12 @@ def _live(options: argparse.Namespace, console: Console) -> int:
             console.print(Text(visible(line.text)), soft_wrap=True)
 
     try:
-        live(options.store, options.out, options.spark, told, until_done=options.until_done, acceptance=acceptance)
+        live(options.store, out, options.spark, told, until_done=options.until_done, acceptance=acceptance)
     except (KeyboardInterrupt, Terminated):
         # that is how one ends it that goes on until then
         if options.until_done:
             raise
-    if options.until_done and (left := left_undone(options.store, options.out)):
+    if options.until_done and (left := left_undone(options.store, out)):
         _tell(left)
         codes.add(INCONCLUSIVE)
     return next(code for code in (TRACE_UNREADABLE, DEVIATES, INCONCLUSIVE, CONFORMS) if code in codes)

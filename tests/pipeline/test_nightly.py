@@ -138,3 +138,22 @@ def test_a_sequence_of_the_store_is_carried_out_again(tmp_path: Path, capsys: py
     capsys.readouterr()
     assert main(["pipeline", "sequence", str(store.root), "s 2", "--run", "n"]) == 2
     assert "there is no sequence 's 2' in a run 'n'" in capsys.readouterr().err
+
+
+def test_what_is_judged_live_is_in_the_tables_of_the_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded(tmp_path / "incoming" / "trace-000001.jsonl", FAULT)
+    store = str(tmp_path / "store")
+    live = ["pipeline", "live", str(tmp_path / "incoming"), "--store", store, "--until-done", "--spark", "local[2]"]
+    assert main([*live, "--run", "night"]) == 1
+    capsys.readouterr()
+    for more in ([], ["--spark", "local[2]"]):
+        assert main(["pipeline", "table", "failures", store, *more]) == 0
+        head, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+        found = dict(zip(head, row, strict=True))
+        assert (found["run"], found["target"], found["sequence"]) == ("night", "embedded", "s 1")
+    accepted = tmp_path / "accepted.toml"
+    accepted.write_text(f'[[deviation]]\nidentity = "{found["identity"]}"\nreason = "next week"\n')
+    assert main([*live, "--run", "again", "--deviations", str(accepted)]) == 0
+    assert capsys.readouterr().out.rstrip().endswith("(accepted: next week)")
