@@ -10,7 +10,7 @@ from amqpspec.conformance.recording.capture import CaptureOptions
 from amqpspec.conformance.traces.extras import MissingExtra
 from amqpspec.pipeline.spark_session import spark_session
 from amqpspec.pipeline.spark_tasks import run_tasks
-from amqpspec.pipeline.store.adding import Added, add_trace
+from amqpspec.pipeline.store.adding import Added, add_trace, runs_by_content
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.store import Store, create_store
 
@@ -24,6 +24,8 @@ class Imported:
     sequences: int = 0
     frames: int = 0
     problems: list[str] = field(default_factory=list)
+    #: what is worth knowing, one line each
+    notes: list[str] = field(default_factory=list)
 
     def add(self, added: Added) -> None:
         self.traces += 1
@@ -31,6 +33,7 @@ class Imported:
         self.sequences += sum(part.sequences for part in added.parts)
         self.frames += sum(part.frames for part in added.parts)
         self.problems += added.problems
+        self.notes += added.notes
 
 
 def import_traces(
@@ -67,12 +70,13 @@ def _added(
     capture: CaptureOptions | None,
 ) -> Iterable[Added | str]:
     """What became of each; a text where the store could not be written."""
+    others = runs_by_content(store)
 
     def add(each: tuple[Path, str | None]) -> list[Added | str]:
         path, run = each
         try:
             store.require_seen()
-            return [add_trace(store, path, day=day, run=run, target=target, capture=capture)]
+            return [add_trace(store, path, day=day, run=run, target=target, capture=capture, others=others)]
         except (StoreError, MissingExtra) as error:
             return [str(error)]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from amqpspec.conformance.verdicts.judge import judge as judge_of_suite
 from amqpspec.pipeline.judging.judged_parts import judged_parts
+from amqpspec.pipeline.judging.outdated import Outdated
 from amqpspec.pipeline.judging.part_judging import Judge, PartJudged, judge_part
 from amqpspec.pipeline.spark_session import spark_session
 from amqpspec.pipeline.spark_tasks import Progress, run_tasks
@@ -83,10 +84,11 @@ def judge_store(
     master: str | None = None,
     *,
     again: bool = False,
+    outdated: Outdated | None = None,
     judge: Judge = judge_of_suite,
     progress: Progress | None = None,
 ) -> Summary:
-    """Judge the parts of a store that were not judged yet, or with `again` all of them.
+    """Judge the parts of a store that were not judged yet, and `outdated` ones, or with `again` all of them.
 
     `master`: of Spark; None: in this process. Raises `StoreError` and `PipelineError`; what was judged by then is kept.
     """
@@ -94,7 +96,9 @@ def judge_store(
     if not contents.parts and not contents.broken:
         raise StoreError(f"{store}: the store holds no recording, so there is nothing to judge")
     found = judged_parts(store, contents.parts)
-    wanted = list(contents.parts) if again else found.unjudged
+    wanted = [*found.unjudged, *(outdated or Outdated()).chosen(store, found.judged)]
+    if again:
+        wanted = list(contents.parts)
     summary = Summary(before=len(contents.parts) - len(wanted))
     for line in contents.broken:
         summary.add(PartJudged("", unreadable=line))

@@ -59,7 +59,12 @@ class Shrunk:
 
 def file_of(target: str, failure: Failure) -> str:
     """Where in a store the shortest commands of a failure are, if they were looked for."""
-    name = f"{failure.requirement}-{sha256(failure.identity.encode()).hexdigest()[:12]}.amqp"
+    return shrunk_file(target, failure.requirement, failure.identity)
+
+
+def shrunk_file(target: str, requirement: str, identity: str) -> str:
+    """The same by what a table says of a failure."""
+    name = f"{requirement}-{sha256(identity.encode()).hexdigest()[:12]}.amqp"
     return f"{SHRUNK}/target={folder_name(label_in_store(target))}/{name}"
 
 

@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.text import Text
 
 from amqpspec.pipeline.judging.judged_parts import table_source
+from amqpspec.pipeline.judging.kept_conservation import read_kept, rows_of_kept
 from amqpspec.pipeline.store.files import StoreError, whole_file
-from amqpspec.pipeline.store.store import open_store
+from amqpspec.pipeline.store.store import Store, open_store
 from amqpspec.pipeline.table_engine import arrow_of, table_engine
 from amqpspec.pipeline.tables import counted, difference, regressed
 from amqpspec.pipeline.views import DIFFERENCE, TABLES, judgements_of
@@ -26,6 +27,7 @@ from amqpspec.reports.readable_table import ReadableTable, number_column, text_c
 from amqpspec.reports.text import visible
 
 REGRESSED = "regressed"
+CONSERVATION = "conservation"
 _FORMS = (".parquet", ".csv", ".json")
 
 
@@ -34,8 +36,8 @@ def make_table(options: argparse.Namespace, console: Console) -> list[str]:
     each. Raises `StoreError`, `PipelineError`.
     """
     name, out = options.name, options.out
-    if name not in TABLES and name != DIFFERENCE:
-        raise StoreError(f"there is no table {name!r}, but {', '.join([*TABLES, DIFFERENCE])}")
+    if name not in TABLES and name not in (DIFFERENCE, CONSERVATION):
+        raise StoreError(f"there is no table {name!r}, but {', '.join([*TABLES, DIFFERENCE, CONSERVATION])}")
     if name == DIFFERENCE and not (options.before and options.after):
         raise StoreError("the table of a difference needs --before RUN and --after RUN")
     if name == REGRESSED:
@@ -45,6 +47,13 @@ def make_table(options: argparse.Namespace, console: Console) -> list[str]:
     if out is not None and out.suffix not in _FORMS:
         raise StoreError(f"{out}: its name must end in {', '.join(_FORMS)}")
     store = open_store(options.store)
+    if name == CONSERVATION:
+        found = _conservation(store)
+        if out is None:
+            _show(found, options.rows, console)
+        else:
+            write(found, out)
+        return []
     if name == DIFFERENCE:
         _require_runs({part.run for part in store.contents().parts}, "the store has no run", options)
     source = table_source(store)
@@ -64,6 +73,14 @@ def make_table(options: argparse.Namespace, console: Console) -> list[str]:
     return source.problems
 
 
+def _conservation(store: Store) -> pa.Table:
+    """What `conservation` has kept; it is no table of judgements. Raises `StoreError`."""
+    rows = [row for kept in read_kept(store) for row in rows_of_kept(kept)]
+    if not rows:
+        raise StoreError(f"{store}: conservation of no run was looked at (amqpspec pipeline conservation)")
+    return pa.Table.from_pylist(rows)
+
+
 def _made(name: str, judgements: Any, options: argparse.Namespace) -> Any:
     if name == DIFFERENCE:
         return difference(judgements, options.before, options.after)
@@ -74,7 +91,7 @@ def _made(name: str, judgements: Any, options: argparse.Namespace) -> Any:
 
 def write(table: Any, out: Path) -> None:
     """Write a table as one file. What a table holds grows with requirements and brokers, not with recordings."""
-    found = arrow_of(table)
+    found = table if isinstance(table, pa.Table) else arrow_of(table)
     with whole_file(out.absolute()) as unfinished:
         if out.suffix == ".parquet":
             pq.write_table(found, unfinished, compression="zstd")
@@ -110,7 +127,7 @@ def _require_runs(known: set[str], problem: str, options: argparse.Namespace) ->
 
 
 def _show(table: Any, most: int, console: Console) -> None:
-    found = arrow_of(table.limit(most + 1))
+    found = table.slice(0, most + 1) if isinstance(table, pa.Table) else arrow_of(table.limit(most + 1))
     rows = [list(row.values()) for row in found.to_pylist()]
     if console.is_terminal:
         _show_view(found.schema, rows[:most], console)

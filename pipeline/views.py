@@ -15,6 +15,7 @@ from amqpspec.pipeline import tables
 from amqpspec.pipeline.duckdb_source import load_rows
 from amqpspec.pipeline.judging.judged_parts import judged_parts
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
+from amqpspec.pipeline.live_in_store import LiveFile, live_files
 from amqpspec.pipeline.store.object_files import ObjectFiles
 from amqpspec.pipeline.store.parts import JUDGEMENTS as JUDGED
 from amqpspec.pipeline.store.parts import TRACES, Part
@@ -57,7 +58,13 @@ def read_judgements(engine: Any, store: Store | Path | str) -> Any:
 
 def judgements_of(engine: Any, store: Store, judged: Iterable[Part]) -> Any:
     """The same of parts that were judged (`judged_parts`)."""
-    return _read(engine, store, JUDGED, {part.judgements: part for part in judged}, JUDGEMENTS)
+    files, lived = {part.judgements: part for part in judged}, list(live_files(store))
+    if not is_spark(engine):
+        return load_rows(engine, store, JUDGED, files, JUDGEMENTS, lived)
+    found = _with_spark(engine, store, JUDGED, files, JUDGEMENTS)
+    for each in lived:
+        found = found.unionByName(_lived_with_spark(engine, each))
+    return found
 
 
 def read_rows(engine: Any, store: Store | Path | str) -> Any:
@@ -108,6 +115,14 @@ def _with_spark(spark: Any, store: Store, folder: str, files: Mapping[str, Part]
     # files of an earlier version lack columns, which are null then
     reader = spark.read.schema(described).option("basePath", _path(store.root / folder))
     return reader.parquet(*(_path(store.root / file) for file in files))
+
+
+def _lived_with_spark(spark: Any, file: LiveFile) -> Any:
+    from pyspark.sql import functions as f
+
+    described = ", ".join([*(f"`{field.name}` {_type(field.type)}" for field in JUDGEMENTS), "target string"])
+    read = spark.read.schema(described).parquet(_path(file.path))
+    return read.withColumn("day", f.lit(file.day)).withColumn("run", f.lit(file.run))
 
 
 def _path(file: Path) -> str:

@@ -7,7 +7,7 @@ failures, not on recordings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log10
 from typing import Any
 
@@ -69,11 +69,30 @@ class Latencies:
     marks: tuple[tuple[float, str], ...]
 
 
-def render_store(
-    name: str, compliance: Iterable[Row], failures: Iterable[Row], latency: Iterable[Row], tool: str
-) -> str:
-    """The page. The rows are those of the tables `compliance`, `failures_by_identity` and `latency`."""
-    compliance, registry = list(compliance), requirements()
+@dataclass(frozen=True, slots=True)
+class StoreTables:
+    """Rows of the tables `compliance`, `failures_by_identity`, `latency`, `regressed`, `flaky` and `conservation`.
+
+    `sequences`: by target and identity of a failure what shows it: `name`, `run`, `commands`, how many `more`, the
+    shell's command to carry it out `again`, the `shrunk` commands or "", the address of its `trace` or "".
+    """
+
+    compliance: Sequence[Row]
+    failures: Sequence[Row]
+    latency: Sequence[Row]
+    regressed: Sequence[Row] = ()
+    flaky: Sequence[Row] = ()
+    conservation: Sequence[Row] = ()
+    sequences: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+
+
+#: How the states of a failure are told, those that somebody must look at first.
+STATES = ("new", "still", "not tried", "not seen", "fixed")
+
+
+def render_store(name: str, tables: StoreTables, tool: str) -> str:
+    """The page: what regressed comes first, as it is read in the morning."""
+    compliance, failures, registry = tables.compliance, tables.failures, requirements()
     brokers = sorted({broker_of(row) for row in compliance})
     days = sorted({str(row["day"]) for row in compliance})
     cells = _cells(compliance)
@@ -93,16 +112,36 @@ def render_store(
         shown=shown,
         others=len(ids) - len(shown),
         titles={id: registry[id].title for id in ids if id in registry},
+        regressed=_by_state(tables.regressed),
+        nights=sorted({str(row["night"]) for row in tables.regressed}),
+        counts=_counts(tables.regressed),
+        flaky=tables.flaky,
+        conservation=tables.conservation,
+        sequences=tables.sequences,
+        curves=curves(tables.latency),
         failures=sorted(failures, key=lambda row: (bool(row["as_known"]), row["identity"], row["target"])),
-        latencies=latencies(latency),
+        latencies=latencies(tables.latency),
         verdicts=VERDICTS,
         signs=SIGNS,
         columns=_PERCENTILES,
         plural=plural,
+        curve=CURVE,
         width=WIDTH,
         left=LEFT,
         row=ROW,
     )  # fmt: skip
+
+
+def _by_state(rows: Iterable[Row]) -> list[Row]:
+    """Those that no known defect explains first, and new ones before others."""
+    return sorted(rows, key=lambda row: (bool(row["as_known"]), STATES.index(row["state"]), row["target"]))
+
+
+def _counts(rows: Iterable[Row]) -> list[tuple[str, int, int]]:
+    """Of each state how many failures no known defect explains, and how many one does."""
+    rows = list(rows)
+    of_state = {state: [bool(row["as_known"]) for row in rows if row["state"] == state] for state in STATES}
+    return [(state, known.count(False), known.count(True)) for state, known in of_state.items()]
 
 
 def broker_of(row: Row) -> Broker:
@@ -178,6 +217,50 @@ def _latencies(what: str, rows: Sequence[Row]) -> Latencies:
     )
     powers = [10.0**power for power in range(-6, 6) if least <= 10.0**power <= most]
     return Latencies(what, spans, tuple((place(each), _text(each)) for each in powers))
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """How long something took on a broker, day by day: points of the median and of the 99th percentile."""
+
+    label: str
+    days: tuple[str, str]
+    middle: str
+    high: str
+    texts: tuple[str, str]
+
+
+def curves(rows: Iterable[Row]) -> dict[str, list[Curve]]:
+    """By kind, a curve for each broker with several days; all of one kind on one scale, which is logarithmic."""
+    by_kind: dict[str, dict[Broker, list[Row]]] = {}
+    for row in sorted(rows, key=lambda row: str(row["day"])):
+        by_kind.setdefault(str(row["what"]), {}).setdefault(broker_of(row), []).append(row)
+    found: dict[str, list[Curve]] = {}
+    for what, brokers in by_kind.items():
+        several = {broker: of_broker for broker, of_broker in brokers.items() if len(of_broker) > 1}
+        shown = [max(float(row[each]), 1e-6) for of_broker in several.values() for row in of_broker for each in _CURVES]
+        if shown:
+            low, high = log10(min(shown)), max(log10(max(shown)), log10(min(shown)) + 0.1)
+            found[what] = [_curve(broker, of_broker, low, high) for broker, of_broker in sorted(several.items())]
+    return found
+
+
+_CURVES = ("p50", "p99")
+#: Height of a curve, in units of the view box.
+CURVE = 48
+
+
+def _curve(broker: Broker, rows: Sequence[Row], low: float, high: float) -> Curve:
+    step = (WIDTH - LEFT - RIGHT) / (len(rows) - 1)
+
+    def points(column: str) -> str:
+        shares = ((log10(max(float(row[column]), 1e-6)) - low) / (high - low) for row in rows)
+        places = ((LEFT + n * step, CURVE - 6 - share * (CURVE - 12)) for n, share in enumerate(shares))
+        return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+
+    said = [f"{_text(row['p50'])} / {_text(row['p99'])}" for row in (rows[0], rows[-1])]
+    days = str(rows[0]["day"]), str(rows[-1]["day"])
+    return Curve(broker_name(broker), days, points("p50"), points("p99"), (said[0], said[1]))
 
 
 def _text(seconds: float) -> str:

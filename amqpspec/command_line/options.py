@@ -54,7 +54,7 @@ MOST_SECONDS = 7 * 24 * 3600.0
 #: What `pipeline table` makes; they are in `pipeline.views`, which needs an extra.
 TABLES = (
     "compliance", "coverage", "failures_by_identity", "latency", "flaky", "regressed", "said", "failures",
-    "measurements", "difference",
+    "measurements", "difference", "conservation",
 )  # fmt: skip
 
 #: What --open means.
@@ -309,6 +309,11 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     importing.add_argument("--dialect", type=_dialect, metavar="NAME", help=help_of_dialect)
     judging = action("judge", "judge what was not judged yet")
     judging.add_argument("--again", action="store_true", help="judge what was judged before as well")
+    judging.add_argument("--outdated", action="store_true", help="and what another version of this program judged")
+    judging.add_argument(
+        "--requirement", action="append", default=[], metavar="ID", dest="requirements",
+        help="and what says something of that requirement, after it has changed; with --outdated: both (repeatable)",
+    )  # fmt: skip
     judging.add_argument("--open", action="store_true", help=_OPEN_HELP)
     compacting = action("compact", "put small files together, and remove what is over")
     compacting.add_argument(
@@ -326,6 +331,10 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
         "--grace", type=_seconds, default=3600.0, metavar="SECONDS",
         help="keep the files so long for who reads them (default 3600); compact removes them later",
     )  # fmt: skip
+    one = action("sequence", "one sequence: its commands, for `replay`, or its rows, for `check`")
+    one.add_argument("name", metavar="SEQUENCE", help="its name")
+    one.add_argument("--run", required=True, metavar="NAME", help="of the store")
+    one.add_argument("--out", type=_path, metavar="FILE", help="write its commands (.amqp), or its rows (.jsonl)")
     action("status", "what a store holds, and what is wrong with it")
     table = action("table", "make a table of what was found")
     table.add_argument("--out", type=_path, metavar="FILE", help="write it, as .parquet, .csv or .json")
@@ -337,7 +346,10 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     conserving = action("conservation", "what became of each message, where all clients of a run were recorded")
     conserving.add_argument("--run", required=True, metavar="NAME", help="of the store")
     living = action("live", "judge recordings while they arrive in a folder, with Structured Streaming")
-    living.add_argument("--out", type=_path, required=True, metavar="DIR", help="of judgements and of what is kept")
+    place = living.add_mutually_exclusive_group(required=True)
+    place.add_argument("--out", type=_path, metavar="DIR", help="of judgements and of what is kept")
+    place.add_argument("--store", type=_path, metavar="STORE", dest="into", help="keep both in it, for table and page")
+    living.add_argument("--run", default="live", metavar="NAME", help="with --store: of what is judged (default live)")
     living.add_argument("--until-done", action="store_true", help="end when all that is there is judged")
     page = action("page", "make an HTML page of the tables: days, versions side by side, failures, latencies")
     page.add_argument("--out", type=_path, default=Path("store.html"), metavar="FILE", help="default store.html")

@@ -65,7 +65,7 @@ def _import(options: argparse.Namespace, console: Console) -> int:
         options.store, options.traces, options.spark, day=options.day, run=options.run, target=options.target,
         capture=CaptureOptions(options.ports or (PORT,), options.dialect),
     )  # fmt: skip
-    _tell(imported.problems)
+    _tell([*imported.notes, *imported.problems])
     known = f", {imported.known:,} that the store holds already" if imported.known else ""
     what = f"{plural(imported.traces, 'trace')}{known}: {plural(imported.sequences, 'sequence')}"
     console.print(Text(f"{what}, {imported.frames:,} frames"))
@@ -76,6 +76,7 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.command_line.gates import acceptance_of, tell_failures, tell_stale
     from amqpspec.pipeline.bulk_judging import judge_store
     from amqpspec.pipeline.judging.found_failures import failures_in
+    from amqpspec.pipeline.judging.outdated import Outdated
     from amqpspec.pipeline.store.store import open_store
 
     acceptance = acceptance_of(options)
@@ -84,6 +85,7 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
         store,
         options.spark,
         again=options.again,
+        outdated=Outdated(options.outdated, tuple(options.requirements)),
         judge=judge_open if options.open else judge,
         progress=progress_of(console, options.quiet),
     )
@@ -200,7 +202,10 @@ def _conservation(options: argparse.Namespace, console: Console) -> int:
 def _live(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.command_line.gates import acceptance_of, tell_stale
     from amqpspec.pipeline.live import Line, left_undone, live
+    from amqpspec.pipeline.live_in_store import live_folder
+    from amqpspec.pipeline.store.store import create_store
 
+    out = options.out if options.into is None else live_folder(create_store(options.into), options.run)
     acceptance = acceptance_of(options)
     codes = {DEVIATES if tell_stale(acceptance) else CONFORMS}
 
@@ -211,12 +216,12 @@ def _live(options: argparse.Namespace, console: Console) -> int:
             console.print(Text(visible(line.text)), soft_wrap=True)
 
     try:
-        live(options.store, options.out, options.spark, told, until_done=options.until_done, acceptance=acceptance)
+        live(options.store, out, options.spark, told, until_done=options.until_done, acceptance=acceptance)
     except (KeyboardInterrupt, Terminated):
         # that is how one ends it that goes on until then
         if options.until_done:
             raise
-    if options.until_done and (left := left_undone(options.store, options.out)):
+    if options.until_done and (left := left_undone(options.store, out)):
         _tell(left)
         codes.add(INCONCLUSIVE)
     return next(code for code in (TRACE_UNREADABLE, DEVIATES, INCONCLUSIVE, CONFORMS) if code in codes)
@@ -233,11 +238,38 @@ def _page(options: argparse.Namespace, console: Console) -> int:
     return TRACE_UNREADABLE if source.problems else CONFORMS
 
 
+def _sequence(options: argparse.Namespace, console: Console) -> int:
+    from amqpspec.conformance.traces.trace_row import row_line
+    from amqpspec.pipeline.one_sequence import find_sequence
+    from amqpspec.pipeline.store.files import write_whole
+    from amqpspec.pipeline.store.store import open_store
+
+    if options.out is not None and options.out.suffix not in (".amqp", ".jsonl"):
+        raise UsageError(f"{options.out}: its name must end in .amqp, for commands, or .jsonl, for rows")
+    store = open_store(options.store)
+    parts = [part for part in store.contents().parts if part.run == options.run]
+    found = find_sequence(store, parts, options.name)
+    if found is None:
+        raise UsageError(f"{store}: there is no sequence {options.name!r} in a run {options.run!r}")
+    if options.out is not None and options.out.suffix == ".jsonl":
+        write_whole(options.out.absolute(), lambda file: file.write_bytes(b"".join(map(row_line, found.rows))))
+        return CONFORMS
+    if not found.commands:
+        raise UsageError(f"{options.name!r} was recorded from an application, so it has no commands; --out FILE.jsonl")
+    text = f"@title {found.name}\n" + "\n".join(found.commands) + "\n"
+    if options.out is None:
+        print(visible(text), end="")
+    else:
+        write_whole(options.out.absolute(), lambda file: file.write_text(text, encoding="utf-8"))
+    return CONFORMS
+
+
 _ACTIONS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
     "import": _import,
     "judge": _judge,
     "compact": _compact,
     "delete": _delete,
+    "sequence": _sequence,
     "status": _status,
     "table": _table,
     "page": _page,

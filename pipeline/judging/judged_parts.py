@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
+from amqpspec.pipeline.live_in_store import live_files
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store
@@ -62,7 +63,7 @@ def table_source(store: Store) -> TableSource:
     contents = store.contents()
     found = judged_parts(store, contents.parts)
     problems = [*contents.broken, *found.broken]
-    if not found.judged:
+    if not found.judged and next(live_files(store), None) is None:
         why = problems[0] if problems else f"{store}: nothing in the store is judged"
         raise StoreError(f"{why} (amqpspec pipeline judge), so there is nothing to make a table of")
     waiting = len(found.unjudged) - len(found.broken)

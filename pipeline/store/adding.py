@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import chain, count, takewhile
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,13 +20,17 @@ from amqpspec.conformance.traces.trace_parquet import write_parquet
 from amqpspec.conformance.traces.trace_row import row_line
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.labels import label_in_store
-from amqpspec.pipeline.store.parts import Part
+from amqpspec.pipeline.store.parts import MANIFEST, Part
 from amqpspec.pipeline.store.store import Store
 
 #: A part is written when it has that many rows: some seconds of judging.
 PART_ROWS = 50_000
 #: A sequence that has more is kept in a file while it is open, and becomes a part of its own.
 MOST_IN_MEMORY = 50_000
+#: Digits of the digest of a trace.
+CONTENT = 12
+_PIECE = re.compile(r"trace-(\d{6})\.jsonl")
+_IMPORT = re.compile(rf"import-[0-9a-f]{{20}}-([0-9a-f]{{{CONTENT}}})\.json")
 
 
 @dataclass(slots=True)
@@ -32,6 +39,8 @@ class Added:
 
     parts: list[Part] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    #: what is worth knowing, and not wrong, one line each
+    notes: list[str] = field(default_factory=list)
     #: it is in the store already; nothing was added
     known: bool = False
     #: the name of the commit by which it is in the store; "": nothing of it is
@@ -114,35 +123,44 @@ def add_trace(
     target: str | None = None,
     capture: CaptureOptions | None = None,
     commit: str | None = None,
+    others: Mapping[str, str] | None = None,
 ) -> Added:
     """Add a trace to a store: all of it, or what comes before the first thing that cannot be read.
 
     `path` as for `read_trace`, or a network capture, which is read by `capture`. A trace that was added before is not
     added again. `day`: by default that of the file; `run`: by default made of the file's name and of a digest of its
-    content; `target`: by default what the trace says; `commit`: its name, by default made of all these.
+    content; `target`: by default what the trace says; `commit`: its name, by default made of all these. `others`: as
+    `runs_by_content` gives it, so that the same trace under another run is told.
     Raises `StoreError` when the store cannot be written; what is wrong with the trace is in the result.
     """
     added = Added()
     try:
-        file = trace_file(path)
-        content = _run_of(file)
+        files = pieces_of(path)
+        content = _run_of(files)
         name = run or content
-        day = day or datetime.fromtimestamp(_began(file), UTC).date().isoformat()
+        day = day or datetime.fromtimestamp(_began(files[0]), UTC).date().isoformat()
     except (OSError, TraceError) as error:
         # nothing of it is in the store, so nothing is noted there
         reason = f"{path}: the trace cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
         added.problems.append(reason)
         return added
     said = f"{name}\n{target or ''}" if name == content else f"{name}\n{target or ''}\n{content}"
-    commit = commit or "import-" + sha256(said.encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    if store.has_commit(commit):
-        added.known, added.commit = True, commit
+    digest = sha256(said.encode("utf-8", "surrogateescape")).hexdigest()
+    # the second one as earlier versions named it
+    names = [commit] if commit else [f"import-{digest[:20]}-{content[-CONTENT:]}", f"import-{digest[:32]}"]
+    commit = names[0]
+    if (there := next(filter(store.has_commit, names), None)) is not None:
+        added.known, added.commit = True, there
         return added
+    if (other := (others or {}).get(content[-CONTENT:])) is not None:
+        added.notes.append(f"{path}: the store has the same trace as run {other}; it is added as {name} as well")
     adder = Adder(store, day, name, target)
-    if is_capture(file):
-        rows = capture_rows(file, capture or CaptureOptions(), added.problems.append)
+    if is_capture(files[0]):
+        rows = capture_rows(files[0], capture or CaptureOptions(), added.problems.append)
     else:
-        rows = read_trace(file)
+        rows = chain.from_iterable(map(read_trace, files))
+    if (missing := _missing(files)) is not None:
+        added.problems.append(f"{path}: {missing} is missing, so nothing that comes after it was taken")
     _Splitter(adder, added).take(rows)
     if not adder.has_any and not added.problems:
         # as `amqpspec check` says of it; that it was imported is not noted, or a second time it would count as known
@@ -154,14 +172,46 @@ def add_trace(
     return added
 
 
-def _run_of(file: Path) -> str:
+def pieces_of(path: Path | str) -> list[Path]:
+    """The files of a trace in their order: those that `record --rotate` leaves in a folder, up to the first that is
+    missing, or else one. Raises `TraceError`.
+    """
+    numbered = {int(found[1]): file for file in Path(path).glob("*.jsonl") if (found := _PIECE.fullmatch(file.name))}
+    if not numbered or (Path(path) / "trace.jsonl").is_file():
+        return [trace_file(path)]
+    if 1 not in numbered:
+        raise TraceError(f"{path}: its first piece, trace-000001.jsonl, is missing")
+    return [numbered[number] for number in takewhile(numbered.__contains__, count(1))]
+
+
+def _missing(files: list[Path]) -> str | None:
+    """The first piece that is missing before others; None: there are all."""
+    if _PIECE.fullmatch(files[0].name) is None:
+        return None
+    there = sum(_PIECE.fullmatch(file.name) is not None for file in files[0].parent.glob("*.jsonl"))
+    return f"trace-{len(files) + 1:06}.jsonl" if there > len(files) else None
+
+
+def runs_by_content(store: Store) -> dict[str, str]:
+    """The runs of the traces that the store has, by the digests of these. Raises `StoreError`."""
+    found: dict[str, str] = {}
+    for file in store.files.listed(MANIFEST):
+        if (commit := _IMPORT.fullmatch(file.path.rpartition("/")[2])) is not None:
+            with suppress(FileNotFoundError, ValueError, KeyError, IndexError):
+                found[commit[1]] = json.loads(store.files.read(file.path))["parts"][0]["run"]
+    return found
+
+
+def _run_of(files: list[Path]) -> str:
     """Equal for equal files: the name of the file, or of the folder of a run, and a digest of the content."""
     digest = sha256()
-    with file.open("rb") as content:
-        while octets := content.read(1 << 20):
-            digest.update(octets)
-    name = file.absolute().parent.name if file.stem == "trace" else file.stem
-    return f"{name}-{digest.hexdigest()[:12]}"
+    for file in files:
+        with file.open("rb") as content:
+            while octets := content.read(1 << 20):
+                digest.update(octets)
+    is_of_folder = files[0].stem == "trace" or _PIECE.fullmatch(files[0].name) is not None
+    name = files[0].absolute().parent.name if is_of_folder else files[0].stem
+    return f"{name}-{digest.hexdigest()[:CONTENT]}"
 
 
 def _began(file: Path) -> float:

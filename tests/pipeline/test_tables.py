@@ -286,4 +286,4 @@ def test_the_command_prints_a_table(store: Store, capsys: pytest.CaptureFixture[
     assert "there is no table 'prices', but compliance, coverage" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["pipeline", "table", "--help"])
-    assert ", ".join([*TABLES, DIFFERENCE]) in " ".join(capsys.readouterr().out.split())
+    assert ", ".join([*TABLES, DIFFERENCE, "conservation"]) in " ".join(capsys.readouterr().out.split())

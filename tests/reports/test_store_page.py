@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpspec.model.promises.verdict import Verdict
-from amqpspec.reports.store_page import LEFT, WIDTH, latencies, render_store, trends
+from amqpspec.reports.store_page import LEFT, WIDTH, StoreTables, curves, latencies, render_store, trends
 
 
 def said(requirement: str, verdict: str, day: str = "2026-11-01", version: str = "4.3.6") -> dict[str, Any]:
@@ -33,7 +33,7 @@ def test_a_page() -> None:
         said("ACK-001", "fail"), said("ACK-001", "pass", "2026-11-02"), said("ACK-002", "fail", "2026-11-02"),
         said("ACK-002", "pass", version="4.0.5"), said("QOS-001", "pass"),
     ]  # fmt: skip
-    page = render_store("nightly", rows, [FAILURE], [timed("2026-11-01", 0.001, 0.1)], "amqpspec")
+    page = render_store("nightly", StoreTables(rows, [FAILURE], [timed("2026-11-01", 0.001, 0.1)]), "amqpspec")
     assert "2 brokers, 2 days" in page
     matrix = page.partition('id="side-by-side"')[2].partition("</section>")[0]
     assert "ACK-002" in matrix, "the newest version fails it"
@@ -42,7 +42,7 @@ def test_a_page() -> None:
 
 
 def test_nothing_judged() -> None:
-    assert "Nothing was timed" in render_store("empty", [], [], [], "amqpspec")
+    assert "Nothing was timed" in render_store("empty", StoreTables([], [], []), "amqpspec")
 
 
 def test_trends_count_requirements_by_day() -> None:
@@ -57,3 +57,34 @@ def test_places_on_the_scale_of_latencies() -> None:
     assert early.places[0] == LEFT
     assert early.most < late.most < WIDTH
     assert late.most_text == "1 s"
+
+
+def became(state: str, identity: str, known: bool = False) -> dict[str, Any]:
+    return {
+        "state": state, "identity": identity, "requirement": identity.partition("|")[0], "target": "shop",
+        "version": "4.3.6", "night": "2026-11-02", "last_night": "2026-11-01", "first_seen": "2026-11-01",
+        "as_known": known, "defect": "", "same_commands": True, "sequences": 2, "sequences_before": 1,
+        "day": "2026-11-02", "run": "r", "sequence": "s 1", "command": "a.1 basic.get q", "observed": "nothing",
+    }  # fmt: skip
+
+
+def test_what_regressed_comes_first_with_its_sequence_and_the_command_that_shows_it_again() -> None:
+    sequence = {
+        "name": "s 1", "run": "r", "commands": ["a.1 basic.get q"], "more": 3, "shrunk": "",
+        "again": "amqpspec replay again.amqp TARGET", "trace": "S/traces/run=a%3Ab/1.parquet",
+    }  # fmt: skip
+    regressed = [became("fixed", "ACK-003|b"), became("new", "ACK-002|a"), became("new", "QOS-001|known", True)]
+    tables = StoreTables([], [], [], regressed, sequences={("shop", "ACK-002|a"): sequence})
+    page = render_store("nightly", tables, "amqpspec")
+    section = page.partition('id="regressed"')[2].partition("</section>")[0]
+    assert section.index("ACK-002|a") < section.index("ACK-003|b") < section.index("QOS-001|known")
+    assert '<b class="state new">1</b> new <span class="known">(and 1 as known)</span>' in section
+    assert "amqpspec replay again.amqp TARGET" in section and "a.1 basic.get q" in section
+    assert 'href="S/traces/run%3Da%253Ab/1.parquet"' in section, "a percent sign in a name stands for itself"
+
+
+def test_latencies_of_several_days_are_a_curve() -> None:
+    found = curves([timed("2026-11-02", 0.01, 1.0), timed("2026-11-01", 0.001, 0.1)])
+    ((curve,),) = found.values()
+    assert curve.days == ("2026-11-01", "2026-11-02") and len(curve.middle.split()) == 2
+    assert curves([timed("2026-11-01", 0.001, 0.1)]) == {}
