@@ -183,7 +183,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parquet", type=_path, metavar="FILE", help="the trace as a table, with the extra parquet")
     parser.add_argument("--badge", type=_path, metavar="FILE", help="the result as a small SVG")
     parser.add_argument(
-        "--gate", type=_gate, default=Gate.PROMISE, metavar="|".join(Gate),
+        "--gate", type=_gate_named, default=Gate.PROMISE, metavar="|".join(Gate),
         help="what fails the run: promise (default), everything that breaks one; known, what no known defect of the"
         " target's version explains",
     )  # fmt: skip
@@ -260,7 +260,7 @@ def _diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deadline", type=_positive, metavar="SECONDS", help="as of `run`")
     parser.add_argument("--out", type=_path, metavar="DIR", help="of the two runs (default amqpspec-diff)")
     parser.add_argument(
-        "--gate", type=_gate, default=Gate.PROMISE, metavar="|".join(Gate),
+        "--gate", type=_gate_named, default=Gate.PROMISE, metavar="|".join(Gate),
         help="known: only what neither a change of the versions nor a known defect explains is exit code 1",
     )  # fmt: skip
     parser.add_argument(
@@ -436,7 +436,7 @@ def _soak(parser: argparse.ArgumentParser) -> None:
         " cluster 100)",
     )  # fmt: skip
     parser.add_argument(
-        "--gate", type=_gate, default=Gate.PROMISE, metavar="|".join(Gate), help="as of `run`: what exit code 1 is for"
+        "--gate", type=_gate_named, default=Gate.PROMISE, metavar="|".join(Gate), help="as of `run`: what exit code 1 is for"
     )
     parser.add_argument("--out", type=_path, default=Path("amqpspec-soak"), metavar="DIR", help="default amqpspec-soak")
     parser.add_argument("--html", type=_path, metavar="FILE", help="default DIR/soak.html")
@@ -537,7 +537,7 @@ def _store(text: str) -> Path | str:
     return text if is_served(text) else _path(text)
 
 
-def _gate(text: str) -> Gate:
+def _gate_named(text: str) -> Gate:
     if text not in tuple(Gate):
         raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(Gate)}")
     return Gate(text)
