@@ -1,5 +1,6 @@
 """The command files that show a choice (`shows/`, named after it), an extension (`extensions/`), another meaning of one
-(`meanings/`), what the suite looks by (`means_otherwise/`), a setting of RabbitMQ (`of_settings/`), or a way of RabbitMQ's own (`of_ways/`).
+(`meanings/`), what the suite looks by (`means_otherwise/`), a setting of RabbitMQ (`of_settings/`), or a way of
+RabbitMQ's own (`of_ways/`).
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile, read_command_file
@@ -70,7 +72,7 @@ def without_words(feature: str) -> CommandFile | None:
 def _without(command: Command, words: Collection[str]) -> Command:
     """Without these arguments and properties, and with a queue of no meaning in place of that for direct replies."""
 
-    def cleared(values: Table) -> Table:
+    def cleared(values: Mapping[str, Any]) -> Table:
         kept = {name: value for name, value in values.items() if name not in words}
         return {name: "replies" if value == REPLY_TO else value for name, value in kept.items()}
 

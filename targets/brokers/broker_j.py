@@ -1,6 +1,7 @@
 """Apache Qpid Broker-J: what its image is made of, and how it is started.
 
-Its virtual host is kept on disk, so that a restart shows what is durable. The form of the configuration is that of `initial-config.json` in the archive of its core.
+Its virtual host is kept on disk, so that a restart shows what is durable. The form of the configuration is that of
+`initial-config.json` in the archive of its core.
 """
 
 from __future__ import annotations
