@@ -268,7 +268,7 @@ def _ignored(
 def _makes_no_difference(
     carrying_out: CarryingOut, place: Path, names: Collection[str], lacking: Mapping[str, str]
 ) -> set[str]:
-    """Those without whose word the broker does the same: judged as if nobody had them, it is as wrong in the same way.
+    """Those without whose word the broker does the same: judged as if nobody had them, it goes wrong in the same way.
     So it is with a broker that gets wrong what the feature is looked at by.
     """
     files = {name: without_words(name) for name in names}

@@ -9,7 +9,7 @@ import pytest
 
 from amqpspec.conformance.profile.measuring import measure
 from amqpspec.conformance.profile.profile import Profile, SeenChoice, SeenExtension, Working, choices_in_words
-from amqpspec.conformance.profile.shows import shows, shows_of_extensions
+from amqpspec.conformance.profile.shows import shows, shows_of_extensions, without_words
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.choices import Dialect
@@ -128,6 +128,30 @@ def test_what_does_not_work_is_ignored_or_works_in_part(feature: str, fault: str
 def test_what_the_broker_does_not_have_is_ignored_or_refused() -> None:
     assert tried("x-message-ttl", dialect=AMQP_0_9_1) is Working.IGNORED
     assert tried("direct_reply_to", dialect=AMQP_0_9_1) is Working.REFUSED
+
+
+@pytest.mark.parametrize("feature", ["x-message-ttl", "CC", "x-max-length"])
+def test_what_is_as_wrong_without_the_word_shows_no_feature(feature: str) -> None:
+    """A broker that gets wrong what a feature is looked at by: it is no less wrong where nothing asks for the feature.
+    """
+
+    def drop(broker: ServedBroker, publish: Any, proceed: Proceed) -> None:
+        pass
+
+    fault = Fault("publish-lost", "PUBLISH-002", ".", frozenset({"basic.publish"}), drop)
+    assert tried(feature, fault, AMQP_0_9_1) is Working.IGNORED
+
+
+def test_what_cannot_do_without_the_word_has_no_such_commands() -> None:
+    assert without_words("publisher_confirms") is None
+    file = without_words("x-overflow")
+    assert file is not None and str(file.commands[0]) == "a.1 queue.declare q durable x-max-length=1"
+
+
+def test_another_meaning_has_its_words_in_the_reports() -> None:
+    profile = Profile((), (SeenExtension("expiration", False, Working.OTHER_MEANING),))
+    assert profile.not_working == {"expiration": "expiration: tried, means something else"}
+    assert all(SeenExtension("expiration", False, each).in_short for each in Working)
 
 
 def test_an_expiration_may_be_a_moment() -> None:

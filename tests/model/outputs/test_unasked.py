@@ -8,6 +8,7 @@ import pytest
 
 from amqpspec.model.judging.defects_followed import NO_DEFECTS
 from amqpspec.model.judging.points import points
+from amqpspec.model.outputs.confirms import UNASKED
 from amqpspec.model.outputs.observation import observe
 from amqpspec.model.outputs.replies import ASKED_FOR, is_unasked
 from amqpspec.model.protocol.methods import Method, TraceEvent
@@ -53,3 +54,11 @@ def test_what_is_owed_was_asked_for() -> None:
     talk = Conversation().send("a.1 basic.qos 1")
     assert not is_unasked(talk.acceptor.broker, seen("basic.qos-ok"))
     assert is_unasked(talk.acceptor.broker, seen("queue.declare-ok", **COUNTS))
+
+
+def test_judging_goes_on_behind_a_confirm_on_a_channel_that_wants_none() -> None:
+    """Of the text, where nothing says of a defect how it goes on: nothing has changed by it."""
+    broker = Conversation("amqp-0-9-1").send("a.1 queue.declare q").rest().acceptor.broker
+    (mismatch,) = observe(broker, seen("basic.ack", delivery_tag=1))
+    assert (mismatch.requirement, mismatch.fatal) == ("CONFIRM-002", False)
+    assert mismatch.detail == f"basic.ack {UNASKED}"
