@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from amqpspec.conformance.recording.capture import CaptureOptions, capture_rows, is_capture
+from amqpspec.conformance.recording.connection_recording import UNKNOWN
 from amqpspec.conformance.traces.trace import TraceError, TraceRow, read_trace
 from amqpspec.conformance.upgrade.application import Application, Reader
 from amqpspec.conformance.upgrade.changes import changes_between
@@ -45,10 +46,16 @@ def rows_of(path: Path) -> Iterator[TraceRow]:
 
 def recorded_dialect(files: Sequence[Path]) -> str:
     """The dialect of the first broker that they are of. Raises `TraceError` if they hold nothing."""
+    silent = None  # a connection on which the broker did not say what it is, such as of a check that the port is open
     for path in files:
         for row in rows_of(path):
             if row["kind"] == "start":
-                return own_dialect(_target(row["product"], row["version"], row["dialect"]))
+                found = own_dialect(_target(row["product"], row["version"], row["dialect"]))
+                if row["product"] != UNKNOWN:
+                    return found
+                silent = silent or found
+    if silent is not None:
+        return silent
     raise TraceError(f"{', '.join(map(str, files))}: no sequence in it, so there is nothing to say of it")
 
 
@@ -69,7 +76,7 @@ def read_recordings(files: Sequence[Path], one: str, other: str, master: str | N
     if master is None:
         for path in files:
             application.merge(_read(path, one, other))
-        return application
+        return _without_silent(application)
     from amqpspec.pipeline.spark_session import spark_session
     from amqpspec.pipeline.spark_tasks import run_tasks
 
@@ -84,6 +91,12 @@ def read_recordings(files: Sequence[Path], one: str, other: str, master: str | N
             if isinstance(found, str):
                 raise TraceError(found)
             application.merge(found)
+    return _without_silent(application)
+
+
+def _without_silent(application: Application) -> Application:
+    """Of brokers that have not said what they are nothing is told, if another one has."""
+    application.brokers = {each for each in application.brokers if each[0] != UNKNOWN} or application.brokers
     return application
 
 

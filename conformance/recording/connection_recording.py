@@ -24,6 +24,8 @@ from amqpspec.targets.codec.server_decoder import OutOfRoom, ServerDecoder
 
 #: Frames that are held until it is known what broker and virtual host these are.
 _MOST_HELD = 32
+#: Product and version of a broker that has not said them.
+UNKNOWN = "unknown"
 #: Characters of a product's name or version that are kept.
 _LONGEST_NAME = 100
 _SECRETS = {
@@ -146,7 +148,7 @@ class ConnectionRecording:
         held, self._held = self._held, None
         if held is None:
             return
-        product, version = (str(self._properties.get(key, "unknown"))[:_LONGEST_NAME] for key in ("product", "version"))
+        product, version = (str(self._properties.get(key, UNKNOWN))[:_LONGEST_NAME] for key in ("product", "version"))
         # a product that says nothing of itself is none that one could hold to more than the text
         dialect = self._dialect or dialect_of(self._properties).name
         self._trace.start(
