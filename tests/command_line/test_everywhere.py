@@ -65,8 +65,8 @@ SERVING = {
 #: What a base install cannot do, and the extra that it names.
 NEEDS = {
     "campaign": "parquet", "pipeline import": "parquet", "pipeline judge": "parquet", "pipeline compact": "parquet",
-    "pipeline delete": "parquet", "pipeline status": "parquet", "pipeline conservation": "parquet", "pipeline table": "spark",
-    "pipeline page": "spark", "pipeline live": "spark",
+    "pipeline delete": "parquet", "pipeline status": "parquet", "pipeline conservation": "parquet",
+    "pipeline table": "spark", "pipeline page": "spark", "pipeline live": "spark",
 }  # fmt: skip
 BASE = """
 import sys
