@@ -50,6 +50,7 @@ LINES = {
     "pipeline import": ("pipeline import store plain --run r", 0),
     "pipeline judge": ("pipeline judge store --again", 1),
     "pipeline compact": ("pipeline compact store", 0),
+    "pipeline delete": ("pipeline delete store --day 2000-01-01", 0),
     "pipeline status": ("pipeline status store", 0),
     "pipeline conservation": ("pipeline conservation store --run r", 0),
     "pipeline table": ("pipeline table coverage store", 0),
@@ -64,8 +65,8 @@ SERVING = {
 #: What a base install cannot do, and the extra that it names.
 NEEDS = {
     "campaign": "parquet", "pipeline import": "parquet", "pipeline judge": "parquet", "pipeline compact": "parquet",
-    "pipeline status": "parquet", "pipeline conservation": "parquet", "pipeline table": "spark",
-    "pipeline page": "spark", "pipeline live": "spark",
+    "pipeline delete": "parquet", "pipeline status": "parquet", "pipeline conservation": "parquet",
+    "pipeline table": "spark", "pipeline page": "spark", "pipeline live": "spark",
 }  # fmt: skip
 BASE = """
 import sys
