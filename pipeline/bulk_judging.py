@@ -7,6 +7,7 @@ comes back from a task are a few numbers for each of its parts.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -50,6 +51,9 @@ class Summary:
     errors: list[tuple[str, str]] = field(default_factory=list)
     #: identifiers of the parts in which something failed
     failing: list[str] = field(default_factory=list)
+    #: rows of the parts that were to be judged, and how long Spark took to start, in seconds
+    rows: int = 0
+    spark_took: float = 0.0
 
     def add(self, judged: PartJudged) -> None:
         """Raises `StoreError` if the store cannot be written."""
@@ -100,6 +104,7 @@ def judge_store(
     if again:
         wanted = list(contents.parts)
     summary = Summary(before=len(contents.parts) - len(wanted))
+    summary.rows = sum(part.rows for part in wanted)
     for line in contents.broken:
         summary.add(PartJudged("", unreadable=line))
     for line in found.broken:
@@ -112,7 +117,7 @@ def judge_store(
             if progress is not None:
                 progress(number, len(wanted))
     elif wanted:
-        done = _with_spark(store, wanted, master, judge, progress)
+        done = _with_spark(store, wanted, master, judge, progress, summary)
         for judged in done:
             summary.add(judged)
     _require_judgements(store, wanted, done)
@@ -151,11 +156,13 @@ def shares(parts: Sequence[Part], processors: int) -> list[list[Part]]:
 
 
 def _with_spark(
-    store: Store, parts: Sequence[Part], master: str, judge: Judge, progress: Progress | None
+    store: Store, parts: Sequence[Part], master: str, judge: Judge, progress: Progress | None, summary: Summary
 ) -> list[PartJudged]:
     def judge_share(share: Sequence[Part]) -> list[PartJudged]:
         return [judge_part(store, part, judge) for part in share]
 
+    began = time.monotonic()
     with spark_session(master) as spark:
+        summary.spark_took = time.monotonic() - began
         work = shares(parts, spark.sparkContext.defaultParallelism)
         return run_tasks(spark, work, judge_share, progress)

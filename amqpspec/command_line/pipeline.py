@@ -90,6 +90,9 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
         progress=progress_of(console, options.quiet),
     )
     _tell(summary.problems)
+    if summary.rows < summary.spark_took * _ROWS_A_SECOND:
+        said = f"Spark took {summary.spark_took:.0f} s to start; so little is judged sooner without --spark"
+        print(f"amqpspec: {said}", file=sys.stderr)
     errors = [SuiteError(name, line) for name, line in summary.errors]
     tell_errors(errors, [options.store], sequences=summary.erring_sequences)
     failing = set(summary.failing)
@@ -262,6 +265,10 @@ def _sequence(options: argparse.Namespace, console: Console) -> int:
     else:
         write_whole(options.out.absolute(), lambda file: file.write_text(text, encoding="utf-8"))
     return CONFORMS
+
+
+#: That one process judges at the least.
+_ROWS_A_SECOND = 10_000
 
 
 _ACTIONS: dict[str, Callable[[argparse.Namespace, Console], int]] = {
