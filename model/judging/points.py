@@ -16,7 +16,7 @@ from amqpspec.model.broker.internal_events import (
 from amqpspec.model.broker.overflow import has_length_limit
 from amqpspec.model.judging.defects_followed import DefectsFollowed
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.independence import asked_queue, is_all, is_elsewhere
+from amqpspec.model.judging.independence import asked_queue, is_all, is_before_publishes, is_elsewhere
 from amqpspec.model.judging.known_defect import DefectTransition
 from amqpspec.model.judging.merging import merged
 from amqpspec.model.judging.pending_inputs import next_inputs
@@ -62,7 +62,7 @@ def points(
             )
             if is_left_out:
                 steps = _that_matter(point, steps)
-            elif reply is not None and steps and all(_is_mere_expiry(point, index) for index, _ in steps):
+            elif reply is not None and steps and _may_suffice(point, reply, steps):
                 # where this point explains the reply, each later one does so as well, and is not followed: none is made
                 if _is_answer(reply) and not point.is_at_no_time(reply):
                     found.append(point)
@@ -112,6 +112,15 @@ def _that_matter(
 def _is_answer(reply: TraceEvent) -> bool:
     """Was what it says settled when it was asked for?"""
     return reply.name.endswith("-ok") and reply.name != "basic.get-ok"
+
+
+def _may_suffice(point: Explanation, reply: TraceEvent, steps: list[tuple[int, list[DefectTransition]]]) -> bool:
+    """Does each later point explain the reply as this one does, if it does?"""
+    if all(_is_mere_expiry(point, index) for index, _ in steps):
+        return True
+    if point.defect is not None or any(applying for _, applying in steps):
+        return False
+    return is_before_publishes(point.broker, point.pending, reply)
 
 
 def _is_mere_expiry(point: Explanation, index: int) -> bool:

@@ -10,8 +10,12 @@ from amqpspec.model.broker.channels import ChannelState, Unacknowledged
 from amqpspec.model.broker.internal_events import Input, MessageExpiry, QueueExpiry
 from amqpspec.model.broker.queues import Message
 from amqpspec.model.judging.explanation import Explanation
-from amqpspec.model.judging.independence import is_independent
+from amqpspec.model.judging.independence import is_before_publishes, is_independent
+from amqpspec.model.judging.merging import Seen
+from amqpspec.model.outputs.observation import observe
+from amqpspec.model.promises.verdict import Verdict
 from amqpspec.model.protocol.methods import Content, event_of
+from tests.model.judging.test_acceptor import Conversation, consuming
 from tests.model.timed_client import Timed
 
 EXPIRING = "x-message-ttl=1000"
@@ -84,3 +88,42 @@ def test_what_may_be_refused_may_bring_back_what_its_channel_holds() -> None:
     assert not is_independent(broker, line, expiry)
     channel.state = ChannelState.CLOSING
     assert is_independent(broker, sent("a.1 channel.close-ok"), expiry)
+
+
+def in_flight(count: int = 6, more: str = "") -> Conversation:
+    """Publishes that the broker need not have processed, to a queue with one consumer, and another input."""
+    publishes = [f"b.1 basic.publish q body=m{number} &" for number in range(count)]
+    return consuming(prefetch=0).send(*publishes, *([f"{more} &"] if more else []))
+
+
+def test_what_comes_of_a_burst_costs_a_copy_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A delivery comes before the publishes that are pending, or behind them: the same comes of it."""
+    conversation = in_flight()
+    forks: list[Explanation] = []
+    fork = Explanation.fork
+    monkeypatch.setattr(Explanation, "fork", lambda each: forks.append(each) or fork(each))
+    for number in range(6):
+        conversation.deliver("a.1", number + 1, f"m{number}")
+    conversation.confirm("b.1", 6, multiple=True).rest()
+    assert conversation.acceptor.verdict is Verdict.PASS
+    assert len(forks) <= 2 * 6
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [("", True), ("b.1 basic.publish q body=n priority=3", False), ("c.1 basic.publish q body=n", False),
+     ("b.1 queue.purge q", False), ("a.1 basic.publish q body=n", False)],
+)  # fmt: skip
+def test_a_delivery_is_looked_at_once_where_only_publishes_of_one_channel_follow(more: str, expected: bool) -> None:
+    explanation = in_flight(count=2, more=more).acceptor.explanations[0]
+    explanation.process_pending(0)
+    arguments = {"consumer_tag": "t", "delivery_tag": 1, "redelivered": False, "exchange": "", "routing_key": "q"}
+    delivery = event_of("a", 1, "basic.deliver", arguments, sent=False, content=Content({}, b"m0"))
+    assert is_before_publishes(explanation.broker, explanation.pending, delivery) is expected
+    if expected:
+        before, behind = explanation.fork(), explanation.fork()
+        assert not observe(before.broker, delivery)
+        before.process_pending(0)
+        behind.process_pending(0)
+        assert not observe(behind.broker, delivery)
+        assert Seen(before).is_like(Seen(behind))
