@@ -436,7 +436,8 @@ def _soak(parser: argparse.ArgumentParser) -> None:
         " cluster 100)",
     )  # fmt: skip
     parser.add_argument(
-        "--gate", type=_gate_named, default=Gate.PROMISE, metavar="|".join(Gate), help="as of `run`: what exit code 1 is for"
+        "--gate", type=_gate_named, default=Gate.PROMISE, metavar="|".join(Gate),
+        help="as of `run`: what exit code 1 is for",
     )
     parser.add_argument("--out", type=_path, default=Path("amqpspec-soak"), metavar="DIR", help="default amqpspec-soak")
     parser.add_argument("--html", type=_path, metavar="FILE", help="default DIR/soak.html")

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
+from amqpspec.model.broker.length_limits import BYTES, LENGTH, size
 from amqpspec.model.broker.limits import counted
-from amqpspec.model.broker.overflow import BYTES, LENGTH, size
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.promises.queue_types import QueueType
 

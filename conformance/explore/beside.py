@@ -16,7 +16,7 @@ from amqpspec.model.broker.bookkeeping import Bookkeeping
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.connections import Connection
-from amqpspec.model.broker.field_kinds import Kind, kind_of
+from amqpspec.model.broker.field_kinds import Kind, declared_kind
 from amqpspec.model.broker.queues import ActiveConsumer, Consumer, Message, Policies, Queue
 from amqpspec.model.protocol.methods import TraceEvent
 
@@ -123,7 +123,7 @@ def _is_beside(record: type, declared: Field[Any]) -> bool:
         return False
     if record is Bookkeeping:
         return True
-    return kind_of(declared) in (Kind.BLAME, Kind.APART)
+    return declared_kind(declared) in (Kind.BLAME, Kind.APART)
 
 
 def _plain(value: Any) -> Hashable:

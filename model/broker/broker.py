@@ -73,6 +73,7 @@ from typing import TypeGuard
 
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
 from amqpspec.model.broker.effects import ConsumerOver
+from amqpspec.model.broker.facts import remember
 from amqpspec.model.broker.limits import own_limit_holds, sharing
 from amqpspec.model.broker.message_order import note_all_left
 from amqpspec.model.broker.owed import Expected, PendingGet
@@ -106,7 +107,7 @@ class Broker(QueueSteps):
         """
         channel = self.channels[consumer.channel]
         channel.consumers.pop(consumer.tag, None)
-        _remember_end(channel, consumer.tag, requirement)
+        remember(channel.ended_consumers, consumer.tag, requirement)
         queue = consumer.queue
         if consumer in queue.consumers:
             queue.consumers.remove(consumer)
@@ -123,9 +124,7 @@ class Broker(QueueSteps):
 
     def end_queue(self, queue: Queue, requirement: str) -> None:
         """The queue goes by itself; the requirement is blamed if it is found to be still there."""
-        self.bookkeeping.ended_queues[queue.name] = requirement
-        if len(self.bookkeeping.ended_queues) > 64:
-            del self.bookkeeping.ended_queues[next(iter(self.bookkeeping.ended_queues))]
+        remember(self.bookkeeping.ended_queues, queue.name, requirement)
         self.delete_queue(queue, requirement)
 
     def delete_queue(self, queue: Queue, requirement: str, told_later: ChannelKey | None = None) -> None:
@@ -149,7 +148,7 @@ class Broker(QueueSteps):
         for consumer in sorted(queue.consumers, key=lambda c: (c.channel, c.tag)):
             channel = self.channels[consumer.channel]
             channel.consumers.pop(consumer.tag, None)
-            _remember_end(channel, consumer.tag, "CANCEL-007")
+            remember(channel.ended_consumers, consumer.tag, "CANCEL-007")
             if consumer.timed_out and self.connections[channel.connection].is_told_of_cancels:
                 continue  # the client has been told that it is gone
             if consumer.channel != told_later:
@@ -311,10 +310,3 @@ def _is_answer_to_crossing(owed: Expected | PendingGet, tag: str, crossing: str)
 def _end_of(tag: str) -> str:
     """The lane of the broker's basic.cancel."""
     return f"end of consumer {tag}"
-
-
-def _remember_end(channel: Channel, tag: str, requirement: str) -> None:
-    """Keep why a consumer ended, of the latest ones only: it words failures."""
-    channel.ended_consumers[tag] = requirement
-    if len(channel.ended_consumers) > 64:
-        del channel.ended_consumers[next(iter(channel.ended_consumers))]

@@ -129,7 +129,7 @@ class BrokerState:
     known_before_deletion: dict[str, int] = doubt(factory=dict)
     #: (channel, queue) pairs whose order towards each other only a round trip can settle
     touched: dict[tuple[ChannelKey, Queue], None] = apart(
-        "barriers go by it; of what is permitted only `overflow.may_be_contrary` does", factory=dict
+        "barriers go by it; of what is permitted only `length_limits.may_be_contrary` does", factory=dict
     )
     #: what an open exchange was to route goes nowhere, while an input is processed
     routes_nothing: bool = doubt(False)

@@ -63,13 +63,13 @@ EXCHANGE, ROUTING_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 REJECTED, DELIVERY_LIMIT = "rejected", "delivery_limit"
 #: Its time was up (model.broker.time_to_live).
 EXPIRED = "expired"
-#: Beyond a limit of the queue (model.broker.overflow).
+#: Beyond a limit of the queue (model.broker.length_limits).
 TOO_MANY = "maxlen"
 
 #: By which requirement a message is in a dead-letter queue, by the reason of its death.
 CAUSES = {REJECTED: "DLX-001", DELIVERY_LIMIT: "QUORUM-003", TOO_MANY: "DLX-001", EXPIRED: "DLX-001"}
 
-#: … and by which one is there that its queue never took (model.broker.overflow).
+#: … and by which one is there that its queue never took (model.broker.length_limits).
 REFUSED = "OVERFLOW-006"
 
 #: The requirement by which a dead letter goes no further.

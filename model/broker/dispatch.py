@@ -50,11 +50,6 @@ def contenders(broker: BrokerState, queue: Queue) -> list[Consumer]:
     return [] if active.consumer is None or active.is_quiescing else [active.consumer]
 
 
-def rests(broker: BrokerState, consumer: Consumer) -> bool:
-    """Is the consumer handed nothing, and does it not become the active one? It has timed out (TIMEOUT-014)."""
-    return bool(consumer.timed_out)
-
-
 def service_is_unknown(broker: BrokerState, queue: Queue) -> bool:
     """Can nobody know what the queue does? Then it may deliver to any consumer, or to none."""
     return bool(queue.open_by) or queue.is_down
@@ -77,7 +72,7 @@ def successor(broker: BrokerState, queue: Queue, takeover: bool) -> Consumer | N
     (rabbit_fifo:sort_waiting).
     """
     others = (each for each in queue.consumers if each is not queue.active.consumer)
-    waiting = [each for each in others if not rests(broker, each)]
+    waiting = [each for each in others if not each.timed_out]  # TIMEOUT-014
     if not waiting:
         return None
     if queue.type is QueueType.CLASSIC:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from amqpspec.model.broker.broker_state import BrokerState
-from amqpspec.model.broker.overflow import LENGTH, exceeded, handed_over_at_once, size, waiting_in
+from amqpspec.model.broker.length_limits import LENGTH, exceeded, handed_over_at_once, size, waiting_in
 from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import Dropping, Message, Queue
 

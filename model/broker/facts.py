@@ -1,7 +1,8 @@
-"""What has happened, told as facts: frozen records that the words of a failure read, and never a rule.
+"""What has happened, told as facts: frozen records from which a failure is worded.
 
 Those of late are kept, the newest last, in tuples. Nothing in them is changed once it is told, so explanations that
-part share them: a fork copies none.
+part share them: a fork copies none. One rule goes by them all the same: what a killed broker may not have noted as
+settled (model.rules.operator.faults).
 """
 
 from __future__ import annotations
@@ -12,6 +13,13 @@ from typing import TypeVar
 REMEMBERED = 64
 
 Fact = TypeVar("Fact")
+
+
+def remember(latest: dict[str, str], name: str, requirement: str) -> None:
+    """That what has this name ended by that requirement: of the latest ones only."""
+    latest[name] = requirement
+    if len(latest) > REMEMBERED:
+        del latest[next(iter(latest))]
 
 
 def told(facts: tuple[Fact, ...], *more: Fact) -> tuple[Fact, ...]:

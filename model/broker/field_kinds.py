@@ -54,7 +54,7 @@ def apart(because: str, default: Any = MISSING, *, factory: Any = MISSING) -> An
     return _field(Kind.APART, default, factory, because=because)
 
 
-def kind_of(declared: Field[Any]) -> Kind:
+def declared_kind(declared: Field[Any]) -> Kind:
     """What the field is by its declaration."""
     kind: Kind = declared.metadata.get("kind", Kind.LAW)
     return kind
@@ -67,7 +67,7 @@ def view_of(declared: Field[Any]) -> str:
 
 def is_compared(declared: Field[Any], way: str) -> bool:
     """Is it, where its record is seen in that way?"""
-    return kind_of(declared) not in NOT_COMPARED and declared.metadata.get("only", "") in ("", way)
+    return declared_kind(declared) not in NOT_COMPARED and declared.metadata.get("only", "") in ("", way)
 
 
 def _field(

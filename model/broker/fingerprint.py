@@ -37,7 +37,7 @@ from amqpspec.model.broker.dead_letter_headers import is_first_here
 from amqpspec.model.broker.dispatch import priority, service_is_unknown
 from amqpspec.model.broker.effects import DeletionAnswered
 from amqpspec.model.broker.field_kinds import is_compared, view_of
-from amqpspec.model.broker.overflow import BEYOND_LIMIT
+from amqpspec.model.broker.length_limits import BEYOND_LIMIT
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import CHOSEN_TAG, ActiveConsumer, Consumer, Exchange, Message, Queue
 from amqpspec.model.broker.routing import Routes

@@ -37,17 +37,16 @@ from amqpspec.model.broker.dispatch import (
     contenders,
     elect,
     highest,
-    rests,
     service_is_unknown,
     taker_before,
     was_on_its_way,
 )
 from amqpspec.model.broker.drops_in_doubt import forget_dropped, most_ready
 from amqpspec.model.broker.facts import told
+from amqpspec.model.broker.length_limits import tell_publishers
 from amqpspec.model.broker.limits import own_limit_holds, shared_limit_holds, sharing
 from amqpspec.model.broker.limits_shown import shown_by_waiting
 from amqpspec.model.broker.message_order import note_all_left, note_left, put_new
-from amqpspec.model.broker.overflow import tell_publishers
 from amqpspec.model.broker.owed import PendingGet
 from amqpspec.model.broker.queues import ANY_NUMBER, Arrival, Consumer, Dropping, Gone, Message, Queue
 from amqpspec.model.broker.stream_log import append
@@ -102,7 +101,7 @@ class QueueSteps(BrokerState):
 
     def has_room(self, consumer: Consumer) -> bool:
         """May the consumer be handed one more message, as far as limits go (`model.broker.limits`), and TIMEOUT-014?"""
-        if rests(self, consumer) or consumer.channel in self.paused:
+        if consumer.timed_out or consumer.channel in self.paused:
             return False
         return not own_limit_holds(consumer) and not shared_limit_holds(self, consumer)
 

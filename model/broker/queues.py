@@ -108,7 +108,7 @@ class Message:
     failures: int = 0
     #: of a dead letter: octets of the history that the client had sent along (DLX-004), which is stored as it was
     sent_history: int = 0
-    #: the requirement by which its queue refused it, which it never was in (model.broker.overflow)
+    #: the requirement by which its queue refused it, which it never was in (model.broker.length_limits)
     refused_by: str = ""
     #: when its time in its queue is up (this and what else is said of times: model.broker.time_to_live)
     deadline: Deadline | None = None

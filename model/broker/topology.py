@@ -16,11 +16,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from amqpspec.model.broker.broker_state import BrokerState
+from amqpspec.model.broker.facts import remember
 from amqpspec.model.broker.queues import Binding, Exchange, Queue
 
-#: How many exchanges that ended by themselves, and bindings of one exchange, are remembered: to blame a broker that
-#: keeps them.
-REMEMBERED = 64
+#: How many bindings of one exchange that were taken back are remembered: to blame a broker that keeps them.
 REMEMBERED_BINDINGS = 8
 
 
@@ -83,7 +82,5 @@ def _ends(broker: BrokerState, exchange: Exchange) -> bool:
         return False
     broker.fired("EXCHANGE-008")
     del broker.exchanges[exchange.name]
-    broker.bookkeeping.ended_exchanges[exchange.name] = "EXCHANGE-008"
-    if len(broker.bookkeeping.ended_exchanges) > REMEMBERED:
-        del broker.bookkeeping.ended_exchanges[next(iter(broker.bookkeeping.ended_exchanges))]
+    remember(broker.bookkeeping.ended_exchanges, exchange.name, "EXCHANGE-008")
     return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.overflow import BYTES, LENGTH, Overflow, overflow
+from amqpspec.model.broker.length_limits import BYTES, LENGTH, Overflow, overflow
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.judging.windows import EVERYTHING, SERVICE, Part, Scope, Window, of_queues
 from amqpspec.model.promises.queue_types import QueueType

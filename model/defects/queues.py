@@ -10,7 +10,7 @@ from amqpspec.model.broker.administration import definition_of
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.dead_letter_headers import CYCLES, EXCHANGE, HISTORY, REJECTED
-from amqpspec.model.broker.overflow import BYTES, LENGTH, has_length_limit
+from amqpspec.model.broker.length_limits import BYTES, LENGTH, has_length_limit
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.defects.situations import Arms, at_queue
 from amqpspec.model.judging.windows import EVERYTHING, SERVICE, Difference, Part, Scope, Window

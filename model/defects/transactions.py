@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.overflow import Overflow, has_length_limit, overflow
+from amqpspec.model.broker.length_limits import Overflow, has_length_limit, overflow
 from amqpspec.model.judging.windows import SERVICE, Part, Scope, Window, of_any, of_queues
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method

@@ -7,7 +7,7 @@ from functools import partial
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Admission, Channel, ChannelState
-from amqpspec.model.broker.overflow import exceeded, handed_over, may_be_contrary, waiting_in
+from amqpspec.model.broker.length_limits import exceeded, handed_over, may_be_contrary, waiting_in
 from amqpspec.model.broker.queues import Arrival, Message
 from amqpspec.model.judging.alternative import Alternative
 from amqpspec.model.promises.queue_types import QueueType

@@ -13,7 +13,7 @@ from amqpspec.model.broker.internal_events import (
     kind_of,
     lane_of,
 )
-from amqpspec.model.broker.overflow import has_length_limit
+from amqpspec.model.broker.length_limits import has_length_limit
 from amqpspec.model.judging.defects_followed import DefectsFollowed
 from amqpspec.model.judging.explanation import Explanation
 from amqpspec.model.judging.independence import asked_queue, is_all, is_before_publishes, is_elsewhere

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Unacknowledged
 from amqpspec.model.broker.internal_events import ChannelCrash, ConnectionTeardown, Teardown
-from amqpspec.model.broker.overflow import has_length_limit
+from amqpspec.model.broker.length_limits import has_length_limit
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.ruling import Outcome

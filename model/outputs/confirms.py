@@ -58,11 +58,11 @@ from collections.abc import Iterator, Sequence
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
+from amqpspec.model.broker.length_limits import refusal_of, refused_for_nothing, tells_of_arrival
 from amqpspec.model.broker.mirrors import is_too_early
 from amqpspec.model.broker.nodes import is_mute
 from amqpspec.model.broker.nodes_shown import MIRRORED, UNANIMOUS
 from amqpspec.model.broker.nodes_shown import shown_by_confirm as shown_by_nodes
-from amqpspec.model.broker.overflow import refusal_of, refused_for_nothing, tells_of_arrival
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.broker.stream_log import stored

@@ -34,8 +34,8 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Lost
+from amqpspec.model.broker.length_limits import BEYOND_LIMIT
 from amqpspec.model.broker.limits import own_limit_holds
-from amqpspec.model.broker.overflow import BEYOND_LIMIT
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Message
 from amqpspec.model.outputs.delivered_content import check_delivery

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState
 from amqpspec.model.broker.dead_letter_headers import chosen
-from amqpspec.model.broker.overflow import refusal_of
+from amqpspec.model.broker.length_limits import refusal_of
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.stream_log import first_owed

@@ -18,8 +18,8 @@ from amqpspec.targets.faults.delivery import DELIVERY
 from amqpspec.targets.faults.dispatch import DISPATCH
 from amqpspec.targets.faults.dispatch_order import DISPATCH_ORDER
 from amqpspec.targets.faults.header_types import HEADER_TYPES
+from amqpspec.targets.faults.length_limits import OVERFLOWING
 from amqpspec.targets.faults.messages import MESSAGES
-from amqpspec.targets.faults.overflow import OVERFLOWING
 from amqpspec.targets.faults.policies import POLICIES
 from amqpspec.targets.faults.protocol import PROTOCOL
 from amqpspec.targets.faults.qos import LIMITS

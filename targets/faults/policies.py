@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE, ROUTING_KEY
-from amqpspec.model.broker.overflow import OVERFLOW
+from amqpspec.model.broker.length_limits import OVERFLOW
 from amqpspec.model.broker.policies import EXPIRES, LIMIT
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.time_to_live import ARGUMENT, begin_time_to_live

@@ -1,7 +1,7 @@
 """Chapter basic, publish and return (0-9-1 sections 1.8.3.7 and 1.8.3.8; area PUBLISH), and publisher confirms.
 
 Which confirm follows, and in which order and form: `model.outputs.confirms`. Which queue refuses the message, and when:
-`model.rules.extensions.overflow`.
+`model.rules.extensions.drop_or_refuse`.
 
 Requirements:
 

@@ -88,8 +88,8 @@ from amqpspec.model.broker.channels import Unacknowledged
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.internal_events import DeliveryLimitExcess
+from amqpspec.model.broker.length_limits import handed_over, has_length_limit
 from amqpspec.model.broker.message_order import put_back_as_new, put_back_in_front, put_back_in_place
-from amqpspec.model.broker.overflow import handed_over, has_length_limit
 from amqpspec.model.broker.policies import AT_THAT_MOMENT, BEYOND_RETURNS, LIMIT
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
 from amqpspec.model.promises.choices import CarriedFailures, QuorumRequeue

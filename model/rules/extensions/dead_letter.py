@@ -72,8 +72,8 @@ from amqpspec.model.broker.dead_letter_headers import (
     sent_history,
 )
 from amqpspec.model.broker.facts import told
+from amqpspec.model.broker.length_limits import BYTES, Overflow, overflow
 from amqpspec.model.broker.openness import open_queue
-from amqpspec.model.broker.overflow import BYTES, Overflow, overflow
 from amqpspec.model.broker.policies import AT_THAT_MOMENT, CLEARED
 from amqpspec.model.broker.queues import Arrival, Dropping, Exchange, Gone, Message, Queue
 from amqpspec.model.broker.routing import Routes, route
@@ -81,7 +81,7 @@ from amqpspec.model.promises.choices import CarriedFailures
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import ChannelKey, Content, Table
 from amqpspec.model.rules.common.steps import Step
-from amqpspec.model.rules.extensions.overflow import drop_excess, refuse, refuses
+from amqpspec.model.rules.extensions.drop_or_refuse import drop_excess, refuse, refuses
 
 #: A dead letter has come to the queue, which has given up what is too much.
 letter_came: Step[Broker, Queue] = Step()
@@ -114,7 +114,7 @@ MOST_ROUNDS = 4
 
 
 def refuse_published(broker: Broker, queue: Queue, message: Message, channel: Channel) -> bool:
-    """The queue may refuse what the channel publishes (`model.broker.overflow`)."""
+    """The queue may refuse what the channel publishes (`model.broker.length_limits`)."""
     if not refuses(broker, queue, message, channel.key):
         return False
     refuse(broker, queue, message, confirming=channel.confirming)

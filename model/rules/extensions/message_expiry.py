@@ -30,7 +30,7 @@ from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.deadlines import NEVER
 from amqpspec.model.broker.dispatch import contenders
 from amqpspec.model.broker.internal_events import MessageExpiry
-from amqpspec.model.broker.overflow import handed_over
+from amqpspec.model.broker.length_limits import handed_over
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.survival import AGE
 from amqpspec.model.broker.time_to_live import (

@@ -7,9 +7,9 @@ so that limits are looked at behind it.
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.length_limits import tell_publishers
 from amqpspec.model.broker.mirrors import is_mirrored
 from amqpspec.model.broker.nodes import SIZE
-from amqpspec.model.broker.overflow import tell_publishers
 from amqpspec.model.broker.policies import AT_ONCE, LATER_ONES, put_in_force
 from amqpspec.model.broker.queues import Queue
 from amqpspec.model.broker.time_to_live import time_to_live

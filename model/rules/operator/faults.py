@@ -31,9 +31,9 @@ from typing import NamedTuple
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.facts import REMEMBERED
+from amqpspec.model.broker.length_limits import has_length_limit
 from amqpspec.model.broker.message_order import put_back_in_place
 from amqpspec.model.broker.openness import begin_openness, note_undecided
-from amqpspec.model.broker.overflow import has_length_limit
 from amqpspec.model.broker.queues import Arrival, Message, Queue
 from amqpspec.model.broker.survival import (
     COMMITTED,

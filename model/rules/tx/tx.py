@@ -37,7 +37,7 @@ from __future__ import annotations
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.effects import Committed
-from amqpspec.model.broker.overflow import hear
+from amqpspec.model.broker.length_limits import hear
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.transaction import Transaction
 from amqpspec.model.broker.uncommitted import drop, unchanged

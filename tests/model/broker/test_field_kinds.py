@@ -18,7 +18,7 @@ from amqpspec.model.broker.channels import Admission, Assembly, Channel, Channel
 from amqpspec.model.broker.connections import Connection
 from amqpspec.model.broker.deadlines import NEVER, Deadline
 from amqpspec.model.broker.effects import DeletionAnswered
-from amqpspec.model.broker.field_kinds import NOT_COMPARED, kind_of, view_of
+from amqpspec.model.broker.field_kinds import NOT_COMPARED, declared_kind, view_of
 from amqpspec.model.broker.fingerprint import VIEWS, fingerprint
 from amqpspec.model.broker.measurement import Due
 from amqpspec.model.broker.owed import Expected, PendingGet
@@ -118,7 +118,7 @@ def other(kind: Any, value: Any, records: dict[str, Any]) -> Any:
     assert is_dataclass(kind) and isinstance(kind, type), kind
     record = records[kind.__name__]
     name, hint = next(
-        (each.name, get_type_hints(kind)[each.name]) for each in fields(kind) if kind_of(each) not in NOT_COMPARED
+        (each.name, get_type_hints(kind)[each.name]) for each in fields(kind) if declared_kind(each) not in NOT_COMPARED
     )
     return record if value is None else replace(record, **{name: other(hint, getattr(record, name), records)})
 
@@ -140,10 +140,10 @@ def test_a_field_is_compared_unless_it_says_otherwise(record: str, name: str) ->
     changed = records[record]
     field = declared(changed, name)
     hint = get_type_hints(type(changed))[name]
-    is_left_out = kind_of(field) in NOT_COMPARED and hint not in (int, float)
+    is_left_out = declared_kind(field) in NOT_COMPARED and hint not in (int, float)
     value = object() if is_left_out else other(hint, getattr(changed, name), records)
     object.__setattr__(changed, name, value)
-    assert (fingerprint(broker) == before) is (kind_of(field) in NOT_COMPARED)
+    assert (fingerprint(broker) == before) is (declared_kind(field) in NOT_COMPARED)
 
 
 def test_every_record_that_is_seen_has_been_changed() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqpspec.model.broker.mirrors import is_mirrored
-from tests.model.rules.extensions.test_overflow import after
+from tests.model.rules.extensions.test_drop_or_refuse import after
 from tests.model.rules.extensions.test_policy import policy
 
 MIRRORS = policy("ha-mode=all")

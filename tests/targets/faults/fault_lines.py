@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.targets.faults.confirm_lines import CONFIRM_LINES
-from tests.targets.faults.overflow_lines import OVERFLOW_LINES
+from tests.targets.faults.length_limit_lines import OVERFLOW_LINES
 from tests.targets.faults.policy_lines import POLICY_LINES
 from tests.targets.faults.restart_lines import RESTART_LINES
 

@@ -9,7 +9,7 @@ from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.policies import put_in_force
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
-from tests.model.rules.extensions.test_overflow import after, publish, ready
+from tests.model.rules.extensions.test_drop_or_refuse import after, publish, ready
 
 EVERYWHERE = pytest.mark.parametrize("dialect", [name for name, each in DIALECTS.items() if each.extensions])
 TYPES = pytest.mark.parametrize("kind", ["classic", "quorum"])

@@ -7,7 +7,7 @@ import pytest
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.overflow import handed_over
+from amqpspec.model.broker.length_limits import handed_over
 from amqpspec.model.outputs.permitted import permitted
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
 from amqpspec.model.promises.verdict import Verdict

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from amqpspec.model.broker.dead_letter_headers import HISTORY, TOO_MANY
-from amqpspec.model.broker.overflow import (
+from amqpspec.model.broker.length_limits import (
     BYTES,
     LENGTH,
     OVERFLOW,

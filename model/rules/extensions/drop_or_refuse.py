@@ -1,4 +1,4 @@
-"""What a queue does about its limits: it drops from its head, or refuses what is new (`model.broker.overflow`).
+"""What a queue does about its limits: it drops from its head, or refuses what is new (`model.broker.length_limits`).
 
 Requirements:
 
@@ -29,8 +29,7 @@ from collections.abc import Collection
 from itertools import takewhile
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.message_order import note_left
-from amqpspec.model.broker.overflow import (
+from amqpspec.model.broker.length_limits import (
     BEYOND_LIMIT,
     BYTES,
     LENGTH,
@@ -46,6 +45,7 @@ from amqpspec.model.broker.overflow import (
     size,
     waiting_in,
 )
+from amqpspec.model.broker.message_order import note_left
 from amqpspec.model.broker.policies import CLEARED
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType

@@ -46,7 +46,7 @@ from itertools import islice
 
 from amqpspec.model.broker.broker_state import BrokerState
 from amqpspec.model.broker.channels import Admission, Channel
-from amqpspec.model.broker.dispatch import contenders, rests
+from amqpspec.model.broker.dispatch import contenders
 from amqpspec.model.broker.limits import counted, own_limit_holds, shared_limit_holds
 from amqpspec.model.broker.policies import BEYOND_LENGTH
 from amqpspec.model.broker.queues import Consumer, Message, Queue
@@ -113,7 +113,7 @@ def handed_over(broker: BrokerState, queue: Queue, freed: int = 0) -> int:
 def _served(broker: BrokerState, queue: Queue) -> list[Consumer]:
     """Those that are handed messages, as far as their own limits go."""
     consumers = contenders(broker, queue)
-    return [each for each in consumers if not rests(broker, each) and not own_limit_holds(each)]
+    return [each for each in consumers if not each.timed_out and not own_limit_holds(each)]
 
 
 def _own_room(consumer: Consumer) -> float:
