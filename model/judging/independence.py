@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from amqpspec.model.broker.overflow import has_length_limit
-
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import ChannelState
 from amqpspec.model.broker.dead_letter_headers import EXCHANGE
 from amqpspec.model.broker.internal_events import Input, InternalEvent, MessageExpiry, kind_of, lane_of
+from amqpspec.model.broker.length_limits import has_length_limit
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method, TraceEvent
 
