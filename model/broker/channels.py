@@ -10,7 +10,7 @@ Requirements:
   [rabbit_channel.erl:handle_exception; rabbit_reader.erl:handle_frame closing; AMQP 0-9-1 class channel]
 * CLUSTER-013: Mirrored: a confirm waits for all mirrors. A publish to a classic queue that a policy mirrors (ha-mode)
   is confirmed when each mirror has it: who is told so finds it there when the leader is lost. [RabbitMQ 3.10 guide:
-  classic queue mirroring (publisher confirms); rabbit_mirror_queue_master]
+  classic queue mirroring (publisher confirms); v3.10.9 rabbit_mirror_queue_master]
 * REPLY-006: Replies take part in the count of deliveries. Deliveries of direct replies have delivery tags of their own,
   in one series with all others of the channel. In rabbitmq-3: broken: a reply has the tag that the next delivery has as
   well. In rabbitmq-4.0: broken: a reply has the tag that the next delivery has as well. [AMQP 0-9-1 basic.deliver,

@@ -8,7 +8,7 @@ Requirements:
 
 * CLUSTER-013: Mirrored: a confirm waits for all mirrors. A publish to a classic queue that a policy mirrors (ha-mode)
   is confirmed when each mirror has it: who is told so finds it there when the leader is lost. [RabbitMQ 3.10 guide:
-  classic queue mirroring (publisher confirms); rabbit_mirror_queue_master]
+  classic queue mirroring (publisher confirms); v3.10.9 rabbit_mirror_queue_master]
 """
 
 from __future__ import annotations

@@ -73,13 +73,13 @@ def _publishes_beside_deletion(broker: Broker, method: Method) -> Scope | None:
     return of_connection(broker, method) if is_open and QUORUM in broker.deleted_of_late.values() else None
 
 
-def _consumes_beside_deletion(broker: Broker, method: Method) -> Scope | None:
+def _uses_beside_deletion(broker: Broker, method: Method) -> Scope | None:
     """The deletion comes first, or finds consumers whose consume-ok has not come to their channel."""
     channel = broker.open_channel(method)
     if channel is None:
         return None
     name = method.arguments.get("queue", "") or channel.last_queue or ""
-    if method.name == "basic.consume":
+    if method.name != "queue.delete":
         return of_connection(broker, method) if broker.deleted_of_late.get(name) is QUORUM else None
     queue = broker.queues.get(name)
     consumers = queue.consumers if queue is not None and queue.type is QUORUM else ()
@@ -245,17 +245,18 @@ CROSSINGS: tuple[Window, ...] = (
         is_brief=True,
     ),
     Window(
-        name="consume-crossing-deletion-breaks",
+        name="use-crossing-deletion-breaks",
         requirement="CONSUME-006",
-        statement="A basic.consume of a quorum queue that crosses the deletion of the queue closes the connection with"
-        " 541.",
+        statement="A basic.consume, basic.get or queue.purge of a quorum queue that crosses the deletion of the queue"
+        " closes the connection with 541.",
         source="v4.0.5 rabbit_quorum_queue:consume, badmatch of {error, noproc} or {error, {shutdown, delete}};"
         " rabbit_channel:consumer_monitor, maps:get of a tag that the end of the queue has removed before consume-ok"
-        " came; v4.3.5 rabbit_quorum_queue:consume_error, internal_error",
+        " came; v4.3.5 rabbit_quorum_queue:consume_error, internal_error; rabbit_channel:handle_method basic.get,"
+        " internal_error of {error, noproc}, and queue.purge, which takes no answer but ok",
         by_chance=True,
         spoils=CRASH,
-        kinds=("basic.consume", "queue.delete"),
-        arms=_consumes_beside_deletion,
+        kinds=("basic.consume", "basic.get", "queue.purge", "queue.delete"),
+        arms=_uses_beside_deletion,
         is_brief=True,
     ),
     Window(

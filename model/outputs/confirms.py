@@ -9,7 +9,7 @@ Requirements:
 
 * CLUSTER-013: Mirrored: a confirm waits for all mirrors. A publish to a classic queue that a policy mirrors (ha-mode)
   is confirmed when each mirror has it: who is told so finds it there when the leader is lost. [RabbitMQ 3.10 guide:
-  classic queue mirroring (publisher confirms); rabbit_mirror_queue_master]
+  classic queue mirroring (publisher confirms); v3.10.9 rabbit_mirror_queue_master]
 * CONFIRM-001: confirm.select. Answered by select-ok unless nowait; repeating it is allowed and does not reset the
   counter. [RabbitMQ guide: consumer acknowledgements and publisher confirms; rabbit_channel.erl:confirm.select]
 * CONFIRM-002: Sequence numbers. The n-th basic.publish after the first confirm.select on the channel has delivery-tag n

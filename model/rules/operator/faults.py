@@ -308,7 +308,8 @@ def _take_back_settled(queue: Queue) -> None:
     present = {message.position for message in queue.messages}
     for gone in queue.gone:
         message = gone.message
-        if message.position not in present and _is_kept(queue, message) and not message.refused_by:
+        was_there = message.position >= 0 and not message.refused_by
+        if was_there and message.position not in present and _is_kept(queue, message):
             back = replace(message, redelivered=True, may_be_absent=True, reason=SETTLED)
             put_back_in_place(queue, back)
             queue.gone = tuple([each for each in queue.gone if each is not gone])

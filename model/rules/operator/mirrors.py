@@ -19,10 +19,10 @@ Requirements:
   notification]
 * CLUSTER-013: Mirrored: a confirm waits for all mirrors. A publish to a classic queue that a policy mirrors (ha-mode)
   is confirmed when each mirror has it: who is told so finds it there when the leader is lost. [RabbitMQ 3.10 guide:
-  classic queue mirroring (publisher confirms); rabbit_mirror_queue_master]
+  classic queue mirroring (publisher confirms); v3.10.9 rabbit_mirror_queue_master]
 * CLUSTER-014: Mirrored: consumers and a new leader. When a mirror becomes the leader of a mirrored classic queue, its
   consumers go on; those with x-cancel-on-ha-failover are cancelled. [RabbitMQ 3.10 guide: classic queue mirroring
-  (cancellation); rabbit_mirror_queue_slave:promote_me; rabbit_channel:handle_consuming_queue_down_or_eol]
+  (cancellation); v3.10.9 rabbit_mirror_queue_slave:promote_me; rabbit_channel:handle_consuming_queue_down_or_eol]
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ WAYS: dict[str, Way] = {
         [QUORUM, "b.1 basic.qos 1"], ["a.1 queue.delete q &", "b.1 basic.publish q body=m1"], crash("b"),
         instead=["b.1 basic.publish q body=m1"],
     ),
-    "consume-crossing-deletion-breaks": Way(
+    "use-crossing-deletion-breaks": Way(
         [QUORUM, "b.1 basic.qos 1"], ["a.1 queue.delete q &", "b.1 basic.consume q tag=t"], crash("b"),
         instead=["b.1 basic.consume q tag=t"],
     ),
@@ -598,3 +598,10 @@ def test_what_was_rejected_once_may_go_round_for_ever(first: str, defect: str) -
     )  # fmt: skip
     talk.count(1).rest()
     assert [failure.defect for failure in talk.acceptor.failures] == [defect]
+
+
+@pytest.mark.parametrize("use", ["basic.get q", "queue.purge q"])
+def test_a_use_that_crosses_the_deletion_of_a_quorum_queue_may_break_the_connection(use: str) -> None:
+    talk = Answered("rabbitmq-4.3").carry_out(QUORUM, "b.1 basic.qos 1", "a.1 queue.delete q &", f"b.1 {use}")
+    talk.crash("b")
+    assert [failure.defect for failure in talk.acceptor.failures] == ["use-crossing-deletion-breaks"]
