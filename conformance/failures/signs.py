@@ -88,7 +88,7 @@ def signs_in(text: str) -> list[Signs]:
 
 def without_signs(text: str) -> str:
     """The file of commands without them."""
-    return _REMARK.sub("", text)
+    return _REMARK.sub("", text).replace(f"{ONLY_BY_FRAMES}\n", "")
 
 
 def _read(text: str) -> Iterator[Signs]:
