@@ -51,6 +51,8 @@ LINES = {
     "pipeline judge": ("pipeline judge store --again", 1),
     "pipeline compact": ("pipeline compact store", 0),
     "pipeline status": ("pipeline status store", 0),
+    "pipeline sequence": ("pipeline sequence store none --run r", 2),
+    "pipeline delete": ("pipeline delete store --run r --day 2000-01-01", 0),
     "pipeline conservation": ("pipeline conservation store --run r", 0),
     "pipeline table": ("pipeline table coverage store", 0),
     "pipeline page": ("pipeline page store --out ö.html", 0),
@@ -64,8 +66,8 @@ SERVING = {
 #: What a base install cannot do, and the extra that it names.
 NEEDS = {
     "campaign": "parquet", "pipeline import": "parquet", "pipeline judge": "parquet", "pipeline compact": "parquet",
-    "pipeline status": "parquet", "pipeline conservation": "parquet", "pipeline table": "spark",
-    "pipeline page": "spark", "pipeline live": "spark",
+    "pipeline status": "parquet", "pipeline conservation": "parquet", "pipeline table": "parquet",
+    "pipeline page": "parquet", "pipeline live": "spark", "pipeline sequence": "parquet", "pipeline delete": "parquet",
 }  # fmt: skip
 BASE = """
 import sys
