@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ ROOT = Path(str(resources.files("amqpspec"))).resolve().parent
 #: What is not for Spark, but for what watches it: how long executors may take to come, in seconds.
 EXECUTORS_WAIT = "spark.amqpspec.executors.wait"
 _EXECUTORS_WAIT = 120.0
+#: Seconds that Java has to stop a session, at the end and after a signal.
+_STOPPED_IN, _INTERRUPTED_IN = 120.0, 10.0
 #: Seconds without an executor after which that is told.
 _TOLD_AFTER = 5.0
 
@@ -79,11 +81,30 @@ def spark_session(master: str) -> Iterator[Any]:
         session = _start(master, Path(directory), log)
         if session.sparkContext.uiWebUrl:
             print(f"amqpspec: Spark's page: {session.sparkContext.uiWebUrl}", file=sys.stderr, flush=True)
+        seconds = _STOPPED_IN
         try:
             with _watched(session, master):
                 yield session
+        except KeyboardInterrupt:
+            seconds = _INTERRUPTED_IN
+            raise
         finally:
-            session.stop()
+            _stop(session, seconds)
+
+
+def _stop(session: Any, seconds: float) -> None:
+    """Stop a session. Java waits for workers that are being started, and those may wait for ever; it is ended then."""
+    java = getattr(session.sparkContext._gateway, "proc", None)
+    stopping = threading.Thread(target=_stop_quietly, args=(session,), daemon=True)
+    stopping.start()
+    stopping.join(seconds)
+    if stopping.is_alive() and java is not None:
+        java.kill()
+
+
+def _stop_quietly(session: Any) -> None:
+    with suppress(Exception):  # Java is gone, and with it what was to be stopped
+        session.stop()
 
 
 @contextmanager

@@ -50,9 +50,9 @@ LINES = {
     "pipeline import": ("pipeline import store plain --run r", 0),
     "pipeline judge": ("pipeline judge store --again", 1),
     "pipeline compact": ("pipeline compact store", 0),
+    "pipeline delete": ("pipeline delete store --day 2000-01-01", 0),
     "pipeline status": ("pipeline status store", 0),
     "pipeline sequence": ("pipeline sequence store none --run r", 2),
-    "pipeline delete": ("pipeline delete store --run r --day 2000-01-01", 0),
     "pipeline conservation": ("pipeline conservation store --run r", 0),
     "pipeline table": ("pipeline table coverage store", 0),
     "pipeline page": ("pipeline page store --out ö.html", 0),
@@ -66,8 +66,8 @@ SERVING = {
 #: What a base install cannot do, and the extra that it names.
 NEEDS = {
     "campaign": "parquet", "pipeline import": "parquet", "pipeline judge": "parquet", "pipeline compact": "parquet",
-    "pipeline status": "parquet", "pipeline conservation": "parquet", "pipeline table": "parquet",
-    "pipeline page": "parquet", "pipeline live": "spark", "pipeline sequence": "parquet", "pipeline delete": "parquet",
+    "pipeline delete": "parquet", "pipeline status": "parquet", "pipeline conservation": "parquet",
+    "pipeline table": "parquet", "pipeline page": "parquet", "pipeline live": "spark", "pipeline sequence": "parquet",
 }  # fmt: skip
 BASE = """
 import sys

@@ -41,6 +41,7 @@ ENDLESS = ("record", "serve")
 IN_PLACE = (
     (r"amqp://\S+", "URL"), (r"\bdocker:amqpspec/\S+", "embedded"), (r"\bdocker:rabbitmq:4\.0", "embedded"),
     (r"\bdocker:rabbitmq:4\.3", "embedded:multiple-zero-ignored"), (r"TARGET…?", "embedded"), (r"\bSTORE\b", "store"),
+    (r"s3://BUCKET/amqpspec", "store"),
     (r"\bINCOMING\b", "incoming"), (r"\bDIR\b", "judged"), (r"\bNAME\b", "one"), (r" \[--spark MASTER\]", ""),
     (r"(--listen \S+:|--port )\d+", r"\g<1>0"),
     (r"--sequences \d+", "--sequences 2"), (r"--(minutes|seconds) \d+", "--seconds 1"),
