@@ -52,6 +52,7 @@ LINES = {
     "pipeline compact": ("pipeline compact store", 0),
     "pipeline delete": ("pipeline delete store --day 2000-01-01", 0),
     "pipeline status": ("pipeline status store", 0),
+    "pipeline sequence": ("pipeline sequence store none --run r", 2),
     "pipeline conservation": ("pipeline conservation store --run r", 0),
     "pipeline table": ("pipeline table coverage store", 0),
     "pipeline page": ("pipeline page store --out ö.html", 0),
@@ -66,7 +67,7 @@ SERVING = {
 NEEDS = {
     "campaign": "parquet", "pipeline import": "parquet", "pipeline judge": "parquet", "pipeline compact": "parquet",
     "pipeline delete": "parquet", "pipeline status": "parquet", "pipeline conservation": "parquet",
-    "pipeline table": "spark", "pipeline page": "spark", "pipeline live": "spark",
+    "pipeline table": "parquet", "pipeline page": "parquet", "pipeline live": "spark", "pipeline sequence": "parquet",
 }  # fmt: skip
 BASE = """
 import sys
