@@ -66,7 +66,7 @@ def explore_shared(world: World, bounds: Bounds, parts: int, progress: Progress 
     try:
         for number in range(parts):
             here, there = context.Pipe()
-            process = context.Process(target=_work, args=(whole, number, parts, there), daemon=True)
+            process = context.Process(target=_work, args=(whole, number, parts, there, [*pipes, here]), daemon=True)
             process.start()
             there.close()
             pipes.append(here)
@@ -224,8 +224,10 @@ class _Part(Exploration):
         return self.result
 
 
-def _work(part: _Part, number: int, parts: int, pipe: Connection) -> None:
-    """Does what it is told, until the pipe is closed."""
+def _work(part: _Part, number: int, parts: int, pipe: Connection, others: Sequence[Connection]) -> None:
+    """Does what it is told, until the pipe is closed. `others`: ends that only who tells it may keep open."""
+    for each in others:
+        each.close()
     part.take_share(number, parts)
     try:
         while True:
