@@ -16,8 +16,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from amqpspec.pipeline.live_in_store import LiveFile
 from amqpspec.pipeline.store.files import StoreError
+from amqpspec.pipeline.store.live_files import LiveFile
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store
 

@@ -15,7 +15,7 @@ from amqpspec.pipeline import tables
 from amqpspec.pipeline.duckdb_source import load_rows
 from amqpspec.pipeline.judging.judged_parts import judged_parts
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
-from amqpspec.pipeline.live_in_store import LiveFile, live_files
+from amqpspec.pipeline.store.live_files import LiveFile, live_files
 from amqpspec.pipeline.store.object_files import ObjectFiles
 from amqpspec.pipeline.store.parts import JUDGEMENTS as JUDGED
 from amqpspec.pipeline.store.parts import TRACES, Part

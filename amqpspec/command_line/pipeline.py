@@ -205,7 +205,7 @@ def _conservation(options: argparse.Namespace, console: Console) -> int:
 def _live(options: argparse.Namespace, console: Console) -> int:
     from amqpspec.command_line.gates import acceptance_of, tell_stale
     from amqpspec.pipeline.live import Line, left_undone, live
-    from amqpspec.pipeline.live_in_store import live_folder
+    from amqpspec.pipeline.store.live_files import live_folder
     from amqpspec.pipeline.store.store import create_store
 
     out = options.out if options.into is None else live_folder(create_store(options.into), options.run)

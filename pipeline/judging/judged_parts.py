@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
-from amqpspec.pipeline.live_in_store import live_files
 from amqpspec.pipeline.store.files import StoreError
+from amqpspec.pipeline.store.live_files import live_files
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store
 from amqpspec.reports.text import plural
