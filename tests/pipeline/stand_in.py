@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from amqpspec.conformance.traces.trace import TraceRow, TraceWriter, row_event
+from amqpspec.conformance.verdicts.acceptance import Acceptance
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, write_end
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.model.protocol.methods import Content, Method
@@ -140,11 +141,13 @@ def trace_start(name: str, target: str) -> TraceRow:
     )
 
 
-def judge_share_and_die(out: Path, task: int, number: int, paths: Sequence[str]) -> list[str]:
+def judge_share_and_die(
+    out: Path, acceptance: Acceptance, task: int, number: int, paths: Sequence[str]
+) -> list[live.Line]:
     """In the place of `live._judge_share`: each worker is killed once, half of them when all is written."""
     mark = out.parent / f"killed-{number}-{task}"
     is_late = task % 2 == 0
-    told = live._judge_share(out, task, number, paths) if is_late or mark.exists() else []
+    told = live._judge_share(out, acceptance, task, number, paths) if is_late or mark.exists() else []
     if not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -155,8 +158,10 @@ def judge_share_and_die(out: Path, task: int, number: int, paths: Sequence[str])
 _judge_share = live._judge_share
 
 
-def judge_share_elsewhere(out: Path, task: int, number: int, paths: Sequence[str]) -> list[live.Line]:
+def judge_share_elsewhere(
+    out: Path, acceptance: Acceptance, task: int, number: int, paths: Sequence[str]
+) -> list[live.Line]:
     """In the place of `live._judge_share`: a worker whose folder of that path is one of its own."""
     own = out.parent / "of the worker"
     own.mkdir(exist_ok=True)
-    return _judge_share(own, task, number, paths)
+    return _judge_share(own, acceptance, task, number, paths)
