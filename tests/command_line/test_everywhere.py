@@ -7,6 +7,7 @@ import fcntl
 import os
 import pty
 import re
+import shlex
 import shutil
 import struct
 import subprocess
@@ -52,7 +53,7 @@ LINES = {
     "pipeline compact": ("pipeline compact store", 0),
     "pipeline delete": ("pipeline delete store --day 2000-01-01", 0),
     "pipeline status": ("pipeline status store", 0),
-    "pipeline sequence": ("pipeline sequence store none --run r", 2),
+    "pipeline sequence": ("pipeline sequence store 'scenario GET-001 classic' --run r", 0),
     "pipeline conservation": ("pipeline conservation store --run r", 0),
     "pipeline table": ("pipeline table coverage store", 0),
     "pipeline page": ("pipeline page store --out ö.html", 0),
@@ -108,7 +109,7 @@ def here(place: Path, tmp_path: Path) -> Path:
 def done(here: Path, line: str, **more: str) -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **more}
     return subprocess.run(
-        [*PROGRAM, *line.split()], cwd=here, env=environment, capture_output=True, timeout=patience(120), check=False
+        [*PROGRAM, *shlex.split(line)], cwd=here, env=environment, capture_output=True, timeout=patience(120), check=False
     )
 
 
@@ -190,7 +191,7 @@ def in_a_terminal(here: Path, line: str, columns: int) -> tuple[int, str]:
     environment = {name: text for name, text in os.environ.items() if name not in hidden}
     environment |= {"PYTHONPATH": str(ROOT), "TERM": "xterm", "PYTHONUTF8": "1"}
     with subprocess.Popen(
-        [*PROGRAM, *line.split()], cwd=here, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
+        [*PROGRAM, *shlex.split(line)], cwd=here, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
     ) as process:
         os.close(theirs)
         shown = b""
