@@ -108,8 +108,9 @@ def here(place: Path, tmp_path: Path) -> Path:
 
 def done(here: Path, line: str, **more: str) -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **more}
+    command = [*PROGRAM, *shlex.split(line)]
     return subprocess.run(
-        [*PROGRAM, *shlex.split(line)], cwd=here, env=environment, capture_output=True, timeout=patience(120), check=False
+        command, cwd=here, env=environment, capture_output=True, timeout=patience(120), check=False
     )
 
 
