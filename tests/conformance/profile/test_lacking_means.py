@@ -13,7 +13,9 @@ from amqpspec.conformance.verdicts.judgement import TargetDescription
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.dialects.settled import with_choices
 from amqpspec.model.promises.text_means import COUNTS, GET, ROUND_TRIP
+from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
+from amqpspec.model.rules.connection.closing import fail
 from amqpspec.targets.brokers.embedded_broker import EmbeddedBroker
 from amqpspec.targets.embedded.hooks import Chapter, Proceed, altered
 from amqpspec.targets.embedded.served_broker import ServedBroker
@@ -59,6 +61,37 @@ def test_nothing_else_is_taken_for_a_failure(
     assert {found.failure.requirement for found in result.failures} <= blamed
     assert any(found.failure.requirement == min(blamed) for found in result.failures)
     assert (result.lost, result.not_whole) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("method", "settled"),
+    [("exchange.declare", {ROUND_TRIP: "missing"}), ("queue.declare", {COUNTS: "untold"})],
+)
+def test_a_broker_that_refuses_passive_declares_lacks_what_they_are_asked_for(
+    method: str, settled: dict[str, str], tmp_path: Path
+) -> None:
+    chapter = Chapter()
+
+    @chapter.on_input("passive-unknown", "QUEUE-001", "", method)
+    def _(broker: ServedBroker, event: Method, proceed: Proceed) -> None:
+        if event.arguments.get("passive"):
+            fail(broker, broker.channel(event.connection, event.channel), event, ProtocolError("QUEUE-001", 540, ""))
+        else:
+            proceed(event)
+
+    fault = chapter.faults["passive-unknown"]
+    with EmbeddedBroker(AMQP_0_9_1, fault=fault) as broker:
+        description = TargetDescription("embedded", "a broker", "0", AMQP_0_9_1.name)
+        target = TargetUnderTest(broker.address, description, deadline=0.5, capabilities=frozenset())
+        profile = measure(target, choices=(ROUND_TRIP, COUNTS, GET), extensions=(), ways=False)
+    assert profile.settled == settled
+
+    result = run_suite(
+        "embedded", tmp_path, only=["PUBLISH-002"], deadline=0.5, dialect=AMQP_0_9_1,
+        judged_by=with_choices(AMQP_0_9_1, settled).name, fault=fault, shrinking_time=1.0, fast_forward=True,
+    )  # fmt: skip
+    # what the scenarios themselves declare passively is blamed on the declare, and no publish is
+    assert not any(found.failure.requirement.startswith("PUBLISH") for found in result.failures)
 
 
 def test_a_message_that_is_lost_is_no_count_that_is_untold() -> None:
