@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date
@@ -302,7 +303,7 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     importing.add_argument("traces", type=_path, nargs="+", metavar="TRACE", help=help_of_traces)
     importing.add_argument("--day", type=_day, metavar="YYYY-MM-DD", help="default: that of the file, in UTC")
     importing.add_argument("--run", metavar="NAME", help="default: made of the file's name and content")
-    importing.add_argument("--target", metavar="LABEL", help="default: what the trace says")
+    importing.add_argument("--target", type=_label_text, metavar="LABEL", help="default: what the trace says")
     help_of_port = "captures: port of a broker, for connections that had begun before (default 5672); may be repeated"
     importing.add_argument("--port", type=_port, action="append", metavar="PORT", dest="ports", help=help_of_port)
     help_of_dialect = "captures: judge by this dialect (default: as the broker says)"
@@ -396,9 +397,15 @@ def _campaign(parser: argparse.ArgumentParser) -> None:
 
 def _label(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--target", dest="label", metavar="LABEL",
+        "--target", type=_label_text, dest="label", metavar="LABEL",
         help="what traces and tables call the broker (default: its address, or the TARGET)",
     )  # fmt: skip
+
+
+def _label_text(text: str) -> str:
+    if re.search(":.*@", text):
+        raise argparse.ArgumentTypeError("a label is shown to everybody, and this one seems to have a login")
+    return text
 
 
 def _gate(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,8 @@ from amqpspec.targets.variants import OTHERWISE, VARIANTS
 
 #: What is not open, or cannot be seen beside the others.
 UNSEEN = {
+    # exchanges are bound to exchanges only where a broker says so
+    "use-by-exchanges",
     "channel-max", "frame-max-zero", "heartbeat-with-payload", "channel-flow", "default-exchange-bindings",
     "missing-deleted", "durable-exclusive", "meaningless-arguments",
 }  # fmt: skip
@@ -29,7 +31,7 @@ def test_a_profile_as_table_as_json_and_as_a_file(tmp_path: Path, capsys: pytest
     as_usual |= {"round-trip": "there", "queue-counts": "told", "basic-get": "answered"}
     as_usual |= {"channel-max": "highest-number"}
     assert seen == {name: value for name, value in chosen.items() if name in seen} | as_usual
-    assert set(chosen) - set(seen) == {"meaningless-arguments"}
+    assert set(chosen) - set(seen) == {"meaningless-arguments", "use-by-exchanges"}
     assert all(each["right"] for each in told["choices"])
     settled = {name: value for name, value in chosen.items() if name not in UNSEEN}
     assert choices_of(told["dialect"]) == settled | {"channel-max": "highest-number"}

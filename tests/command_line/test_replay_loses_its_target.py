@@ -42,7 +42,7 @@ def ending(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> I
                 broker.address, TargetDescription("ours", "MyBroker", "1", "rabbitmq-4.3"), deadline=0.3, driver=Ends
             )
 
-            def __init__(self, options: argparse.Namespace, *, keeps_data: bool = False) -> None: ...
+            def __init__(self, options: argparse.Namespace, **more: object) -> None: ...
 
             def __enter__(self) -> Self:
                 return self
@@ -149,7 +149,7 @@ def test_a_broker_that_is_elsewhere_after_its_restart_is_not_lost(
         target = TargetUnderTest(moving.places[0], description, deadline=5.0, faults=moving)
 
         class Started(nullcontext[object]):
-            def __init__(self, options: argparse.Namespace, *, keeps_data: bool = False) -> None:
+            def __init__(self, options: argparse.Namespace, *, keeps_data: bool = False, judged_by: str = "") -> None:
                 super().__init__(self)
                 self.target = target
 
