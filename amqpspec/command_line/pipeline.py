@@ -90,7 +90,7 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
         progress=progress_of(console, options.quiet),
     )
     _tell(summary.problems)
-    if summary.rows < summary.spark_took * _ROWS_A_SECOND:
+    if not options.quiet and summary.rows < summary.spark_took * _ROWS_A_SECOND:
         said = f"Spark took {summary.spark_took:.0f} s to start; so little is judged sooner without --spark"
         print(f"amqpspec: {said}", file=sys.stderr)
     errors = [SuiteError(name, line) for name, line in summary.errors]

@@ -18,6 +18,7 @@ from amqpspec import EmbeddedBroker
 from amqpspec.command_line import main
 from amqpspec.conformance.traces.trace import read_trace
 from amqpspec.conformance.traces.trace_row import row_line
+from amqpspec.conformance.verdicts.acceptance import Acceptance
 from amqpspec.model.open_world.judge import OpenJudge
 from amqpspec.model.protocol.methods import TraceEvent
 from amqpspec.pipeline import live
@@ -102,7 +103,11 @@ def test_what_only_repeats_others_is_no_failure(recorded: Path, tmp_path: Path) 
     file = tmp_path / "trace.jsonl"
     file.write_bytes(b"".join(map(row_line, rows)))
     (tmp_path / "out").mkdir()
-    lines = [line for task in range(live.TASKS) for line in live._judge_share(tmp_path / "out", task, 0, [str(file)])]
+    lines = [
+        line
+        for task in range(live.TASKS)
+        for line in live._judge_share(tmp_path / "out", Acceptance(), task, 0, [str(file)])
+    ]
     assert len(lines) == sum(each.sequences for each in check_in_process([file]).failures) == 3
     assert judged(tmp_path / "out") == all_at_once(recorded), "it is judged all the same"
 
@@ -153,11 +158,11 @@ def test_a_worker_that_does_not_see_the_folder_ends_it_in_a_line(
 
 def test_a_worker_writes_nowhere_where_nothing_is_seen(recorded: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"/out: \S+ sees no such folder; all workers must see the folder"):
-        live._judge_share(tmp_path / "out", 0, 0, [str(recorded)])
+        live._judge_share(tmp_path / "out", Acceptance(), 0, 0, [str(recorded)])
     (tmp_path / "out" / "batches").mkdir(parents=True)
     (tmp_path / "out" / "batches" / "0.json").write_text("{}")
     with pytest.raises(StoreError, match=r"0-0\.pickle: what the batch before left is missing"):
-        live._judge_share(tmp_path / "out", 0, 1, [str(recorded)])
+        live._judge_share(tmp_path / "out", Acceptance(), 0, 1, [str(recorded)])
     assert [each.name for each in (tmp_path / "out").iterdir()] == ["batches"]
 
 
@@ -178,7 +183,7 @@ def test_an_error_of_the_suite_costs_one_connection(
     for folder in ("judgements", "state", "batches"):
         (tmp_path / "out" / folder).mkdir(parents=True)
     for task in range(live.TASKS):
-        lines += live._judge_share(tmp_path / "out", task, 0, [str(recorded)])
+        lines += live._judge_share(tmp_path / "out", Acceptance(), task, 0, [str(recorded)])
     (error,) = [line.text for line in lines if line.is_error]
     assert "the suite erred: KeyError: 'planted'" in error
     rows = [row for file in (tmp_path / "out/judgements").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
