@@ -105,7 +105,8 @@ def _judge(options: argparse.Namespace, console: Console) -> int:
         Text(
             f"{plural(summary.sequences, 'sequence')}{beside}, {summary.frames:,} frames judged{before}: "
             f"{found.red:,} failed{accepted}, {summary.inconclusive:,} inconclusive"
-        )
+        ),
+        soft_wrap=True,
     )
     is_stale = tell_stale(acceptance)
     if summary.unreadable or summary.broken_sequences:

@@ -71,7 +71,7 @@ def test_judging_counts_as_check_does(tmp_path: Path, capsys: pytest.CaptureFixt
     counted = capsys.readouterr().out.splitlines()[-1]
     assert "that only repeat others are not counted" in counted
     assert main(["pipeline", "judge", store]) == 1
-    assert capsys.readouterr().out.startswith(counted)
+    assert counted in capsys.readouterr().out
 
 
 def test_a_run_adds_its_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
