@@ -22,6 +22,7 @@ from amqpspec.targets.brokers import docker_engine
 from amqpspec.targets.brokers.cluster_faults import ClusterFaults, await_whole
 from amqpspec.targets.brokers.cluster_node import ClusterNode, name_of
 from amqpspec.targets.brokers.cluster_operator import ClusterOperator
+from amqpspec.targets.brokers.container_guard import ensure_guard
 from amqpspec.targets.brokers.docker_engine import ENGINE_ERRORS, one_line
 from amqpspec.targets.brokers.operator import Operator
 from amqpspec.targets.brokers.owner import labels
@@ -88,6 +89,7 @@ class ClusterBroker:
         self._client = docker_engine.connect_to_engine()
         try:
             docker_engine.remove_orphans(self._client)
+            ensure_guard()
             docker_engine.provide_image(self._client, self.image)
             self._create(self._client)
             self._start()

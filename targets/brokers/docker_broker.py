@@ -14,6 +14,7 @@ from docker.models.containers import Container
 
 from amqpspec.targets.address import Address
 from amqpspec.targets.brokers import docker_engine
+from amqpspec.targets.brokers.container_guard import ensure_guard
 from amqpspec.targets.brokers.container_log import ContainerLog
 from amqpspec.targets.brokers.docker_engine import AMQP_PORT, ENGINE_ERRORS, ENVIRONMENT, CommandFailed, one_line
 from amqpspec.targets.brokers.erlang_shell import ErlangShell
@@ -73,6 +74,7 @@ class DockerBroker:
         self._client = docker_engine.connect_to_engine()
         try:
             docker_engine.remove_orphans(self._client)
+            ensure_guard()
             docker_engine.provide_image(self._client, self.image)
             self._container = self._create(self._client)
             docker_engine.configure(self._container, self.image, self._configuration)

@@ -10,7 +10,7 @@ import io
 import socket
 import tarfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import docker
@@ -121,10 +121,19 @@ def connect_to_engine() -> docker.DockerClient:
 
 def remove_orphans(client: docker.DockerClient) -> None:
     """Take away what runs have left that were killed: containers, and then networks."""
+    _remove_owned(client, is_gone)
+
+
+def remove_all_of(client: docker.DockerClient, owner: str) -> None:
+    """Take away the containers of that process, and then its networks."""
+    _remove_owned(client, lambda each: each == owner)
+
+
+def _remove_owned(client: docker.DockerClient, is_meant: Callable[[str], bool]) -> None:
     for things in (partial(client.containers.list, all=True), client.networks.list):
         with contextlib.suppress(*ENGINE_ERRORS):
             for each in things(filters={"label": OWNER}):
-                if is_gone(_labels_of(each).get(OWNER, "")):
+                if is_meant(_labels_of(each).get(OWNER, "")):
                     _remove_orphan(each)
 
 
