@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from amqpspec.conformance.coverage.columns import GROUPS
@@ -16,12 +16,25 @@ from amqpspec.model.rules.basic.publish import routes_of
 
 #: Only where basic.qos can limit a whole channel.
 _SHARED = frozenset({"shared limit with room", "shared limit used up"})
-#: Only where there are RabbitMQ's extensions.
-_EXTENSIONS = frozenset(
-    {"quorum", "stream", "single active consumer", "priorities", "active alone", "active and waiting", "full"}
-)
-_OF_RABBITMQ = ("of a priority", "of a priority above the maximum", "a request", "to an address of replies", "replies")
-
+_ACTIVE, _PRIORITIES, _REPLIES = ("x-single-active-consumer",), ("x-max-priority",), ("direct_reply_to",)
+#: A column or a part of a row that needs an extension: any of these; (): it is RabbitMQ's alone.
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "quorum": (),
+    "stream": ("streams",),
+    "single active consumer": _ACTIVE,
+    "active alone": _ACTIVE,
+    "active and waiting": _ACTIVE,
+    "priorities": _PRIORITIES,
+    "of a priority": _PRIORITIES,
+    "of a priority above the maximum": _PRIORITIES,
+    "full": ("x-max-length", "x-max-length-bytes"),
+    "a request": _REPLIES,
+    "to an address of replies": _REPLIES,
+    "replies": _REPLIES,
+    "confirms": ("publisher_confirms",),
+    "confirm.select": ("publisher_confirms",),
+    "basic.nack": ("basic.nack",),
+}
 
 #: What cannot be: there is no queue, or no priority of it.
 _IMPOSSIBLE = frozenset(
@@ -60,19 +73,17 @@ def all_cells(dialects: Collection[Dialect]) -> Iterator[Cell]:
     """The cells that brokers of one of these dialects can be in."""
     shared = any(each.channel_prefetch for each in dialects)
     extended = any(each.extensions for each in dialects)
-    nack = any(each.has("basic.nack") for each in dialects)
-    confirms = any(each.has("publisher_confirms") for each in dialects)
+    absent = {part for part, needs in _NEEDS.items()
+              if not extended and not any(each.has(name) for each in dialects for name in needs)}  # fmt: skip
+    absent |= set() if shared else _SHARED
     for method, (variants, _) in METHODS.items():
-        if (method == "basic.nack" and not nack) or (method == "confirm.select" and not confirms):
-            continue
         for variant in variants:
-            if variant in _OF_RABBITMQ and not extended:
+            if not absent.isdisjoint((method, variant)):
                 continue
             row = _row(method, variant)
             for group in _groups(method, row):
                 for column in GROUPS[group][0]:
-                    absent = (column in _SHARED and not shared) or (column in _EXTENSIONS and not extended)
-                    if not absent and (row, column) not in _IMPOSSIBLE and not (column == "confirms" and not confirms):
+                    if column not in absent and (row, column) not in _IMPOSSIBLE:
                         yield Cell(row, group, column)
 
 

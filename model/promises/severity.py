@@ -20,6 +20,7 @@ class Severity(StrEnum):
 
     LOST = "messages lost"
     REPEATED = "duplicated or out of order"
+    ALTERED = "messages altered"
     ERRED = "the broker says that it erred"
     MISDIRECTED = "given to the wrong one"
     STUCK = "stuck"
@@ -55,6 +56,9 @@ _TABLE = (
     _Row(Severity.CLOSED, "SERVER-002", None, ".+"),
     # ---- what a frame says is wrong
     _Row(Severity.WRONG_WORDS, _ANY, Shape.WRONG_ARGUMENT, r".+ reply-text|connection\.start server-properties"),
+    # a property or a header is gone, or another one: an application goes by it as much as by the body
+    _Row(Severity.ALTERED, "PUBLISH-016", Shape.WRONG_ARGUMENT, r"basic\.(deliver|get-ok) .+"),
+    _Row(Severity.ALTERED, "PUBLISH-007", Shape.WRONG_ARGUMENT, r"basic\.return content"),
     # the form of a confirm: what it confirms is right
     _Row(Severity.WRONG_WORDS, "CONFIRM-", Shape.WRONG_ARGUMENT, r"basic\.n?ack (multiple|requeue)"),
     # what was made cannot be named by anybody

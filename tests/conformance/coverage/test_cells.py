@@ -15,8 +15,11 @@ from amqpspec.conformance.search.round import make_round
 from amqpspec.conformance.search.seldom import SeldomActions
 from amqpspec.conformance.session.plan import Plan
 from amqpspec.model.promises.dialects import DIALECTS, dialect_named
+from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 
 NEWEST = "rabbitmq-4.3"
+#: A product that is not RabbitMQ, and has all features that there are.
+ALL = text_with(EXTENSIONS).name
 
 
 def met(commands: Iterable[Command], dialect: str = NEWEST) -> list[tuple[Cell, ...]]:
@@ -81,7 +84,17 @@ def test_what_is_closed_or_no_method_of_the_table_meets_nothing() -> None:
     assert met([parse_command("a.1 exchange.declare x direct")]) == [()]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_table_of_another_product_has_what_its_features_are() -> None:
+    def shown(dialect: str) -> set[str]:
+        return {part for cell in all_cells([dialect_named(dialect)]) for part in (cell.row, cell.column)}
+
+    ones_own = {"active alone", "priorities", "stream", "full", "basic.consume replies", "basic.publish of a priority"}
+    assert ones_own <= shown(ALL) and "quorum" not in shown(ALL)
+    assert ones_own.isdisjoint(shown("amqp-0-9-1"))
+    assert ones_own & shown("amqp-0-9-1+x-max-length") == {"full"}
+
+
+@pytest.mark.parametrize("dialect", [*DIALECTS, ALL])
 def test_what_is_met_is_in_the_table(dialect: str) -> None:
     law = dialect_named(dialect)
     table = list(all_cells([law]))
@@ -105,6 +118,12 @@ NAMED = [
     ("rabbitmq-4.3", "PRIORITY", "basic.publish of a priority above the maximum", "elsewhere"),
     ("rabbitmq-4.3", "REPLY", "basic.publish to an address of replies", "replies under one tag"),
     ("rabbitmq-4.3", "REPLY", "basic.publish to an address of replies", "replies under two tags"),
+    (ALL, "RECOVER", "basic.recover no requeue", "by both"),
+    (ALL, "QOS", "basic.qos n", "after a recover"),
+    (ALL, "SAC", "basic.consume to be acknowledged", "active alone"),
+    (ALL, "QOS", "basic.qos 0", "one here"),
+    (ALL, "PRIORITY", "basic.publish of a priority above the maximum", "elsewhere"),
+    (ALL, "REPLY", "basic.publish to an address of replies", "replies under one tag"),
 ]
 
 

@@ -48,6 +48,10 @@ TABLE = {
     "DLX-009|unexpected frame|basic.get-ok": Severity.REPEATED,
     "STREAM-003|unexpected frame|basic.deliver out of the stream's order": Severity.REPEATED,
     "CONFIRM-011|unexpected frame|basic.nack of a message that no queue refused": Severity.REPEATED,
+    # what is beside the body is gone, or another thing
+    "PUBLISH-016|wrong argument|basic.get-ok headers": Severity.ALTERED,
+    "PUBLISH-016|wrong argument|basic.deliver correlation-id": Severity.ALTERED,
+    "PUBLISH-007|wrong argument|basic.return content": Severity.ALTERED,
     # to a queue, a consumer or a client that it is not for
     "PUBLISH-005|unexpected frame|basic.deliver": Severity.MISDIRECTED,
     "BIND-006|unexpected frame|basic.get-ok": Severity.MISDIRECTED,
