@@ -190,10 +190,11 @@ class Broker(QueueSteps):
     def tell_of_deletion(self, key: ChannelKey, tags: tuple[str, ...], crossing: str) -> None:
         """A channel that deleted a queue has seen delete-ok: now its consumers may be told (CANCEL-011)."""
         channel = self.channels[key]
+        is_told = self.connections[channel.connection].is_told_of_cancels
         for place, tag in enumerate(tags):
             first = "CANCEL-012" if place else "CANCEL-007"
             self.owe_notice(channel, tag, first, "CANCEL-007", "CANCEL-008", "CANCEL-011", crossing=crossing)
-            for answer in [owed for owed in channel.owed if _is_answer_to_crossing(owed, tag, crossing)][:1]:
+            for answer in [owed for owed in channel.owed if is_told and _is_answer_to_cancel(owed, tag)][:1]:
                 # the client has cancelled it meanwhile: it is told before it is answered
                 channel.owed.remove(answer)
                 channel.owed.append(replace(answer, lane=_end_of(tag)))
@@ -300,11 +301,11 @@ def crossed_by_cancel(queue: Queue) -> str:
     return "CANCEL-006" if queue.type is QueueType.QUORUM else "CANCEL-005"
 
 
-def _is_answer_to_crossing(owed: Expected | PendingGet, tag: str, crossing: str) -> TypeGuard[Expected]:
-    """Is it the cancel-ok for a basic.cancel that crossed the deletion of the consumer's queue?"""
-    if not isinstance(owed, Expected) or owed.method != "basic.cancel-ok":
+def _is_answer_to_cancel(owed: Expected | PendingGet, tag: str) -> TypeGuard[Expected]:
+    """Is it the cancel-ok for a basic.cancel that came when the consumer's queue was deleted already?"""
+    if not isinstance(owed, Expected) or owed.method != "basic.cancel-ok" or owed.lane != "channel":
         return False
-    return owed.requirements[0] == crossing and bool(owed.arguments["consumer_tag"] == tag)
+    return bool(owed.arguments["consumer_tag"] == tag)
 
 
 def _end_of(tag: str) -> str:

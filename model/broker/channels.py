@@ -130,6 +130,10 @@ class Channel:
     _: KW_ONLY
     key: ChannelKey = derived(init=False)
     next_tag: int = 1
+    #: where numbers may be left out, as the text lets a broker: the first of those that came one after the other until
+    #: now; and of each such row before it the first, and the one behind the last
+    first_in_row: int = 1
+    numbered_before: tuple[tuple[int, int], ...] = ()
     unacknowledged: dict[int, Unacknowledged] = field(default_factory=dict)
     #: deliveries that the client has not settled, and which have gone back to their queues in the meantime
     timed_out: dict[int, TimedOut] = law(factory=dict, view="timed_out")
@@ -230,8 +234,14 @@ class Channel:
         return (number for number, copies in self.unconfirmed.items() if not is_behind(queue for queue, _ in copies))
 
     def has_used(self, tag: int) -> bool:
-        """Is it the number of a delivery that is outstanding, or was settled of late?"""
-        return tag in self.unacknowledged or tag in self.settled or tag in self.automatic
+        """Has a delivery had this number?"""
+        rows = (*self.numbered_before, (self.first_in_row, self.next_tag))
+        return any(first <= tag < behind for first, behind in rows)
+
+    def number_anew(self, tag: int) -> None:
+        """The next delivery has this number, which does not follow the one before."""
+        self.numbered_before = (*self.numbered_before, (self.first_in_row, self.next_tag))
+        self.first_in_row = self.next_tag = tag
 
     def queue_of(self, tag: int) -> Queue:
         """The queue that the delivery came from, which the client has not settled."""

@@ -69,9 +69,6 @@ TOO_MANY = "maxlen"
 #: By which requirement a message is in a dead-letter queue, by the reason of its death.
 CAUSES = {REJECTED: "DLX-001", DELIVERY_LIMIT: "QUORUM-003", TOO_MANY: "DLX-001", EXPIRED: "DLX-001"}
 
-#: … and by which one is there that its queue never took (model.broker.length_limits).
-REFUSED = "OVERFLOW-006"
-
 #: The requirement by which a dead letter goes no further.
 CYCLES = "DLX-008"
 
@@ -230,11 +227,6 @@ def _history(content: Content) -> Any:
     return headers.get(HISTORY) if headers else None
 
 
-def is_first_here(message: Message) -> bool:
-    """Is it a dead letter that was never handed to anybody from this queue?"""
-    return bool(message.deaths) and message.reason in (*CAUSES.values(), REFUSED)
-
-
 # ------------------------------------------------------------------------------------------- the verdict
 
 
@@ -246,7 +238,7 @@ def shown_by(queue: Queue, message: Message) -> list[str]:
         shown.append("QUORUM-003")
     if latest["count"] == 1 and "original-expiration" in latest:
         shown.append("DLX-006")
-    if any(is_first_here(other) and other.via == message.via for other in queue.messages):
+    if any(other.is_first_here and other.via == message.via for other in queue.messages):
         shown.append("DLX-009")
     return shown
 

@@ -56,7 +56,7 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
-from amqpspec.model.broker.dead_letter_headers import EXPIRED, is_first_here, is_likely
+from amqpspec.model.broker.dead_letter_headers import EXPIRED, is_likely
 from amqpspec.model.broker.dead_letter_headers import shown_by as shown_by_dead_letter
 from amqpspec.model.broker.delivery_timeouts import begin_delivery, spare
 from amqpspec.model.broker.limits import note_delivery, nothing_was_got
@@ -244,7 +244,7 @@ def _hand_over(
         fired.append(priority_requirement(queue))
     if any(other is not queue and channel.key in {c.channel for c in other.consumers} for other in broker.deliverable):
         fired.append("CONSUME-015")
-    if is_first_here(message):
+    if message.is_first_here:
         shown = shown_by_dead_letter(queue, message)
         if message.deaths[0]["reason"] == EXPIRED and not broker.bookkeeping.counting:
             broker.bookkeeping.exercised.update(shown)  # it comes in its own time, whatever else is going on
