@@ -10,6 +10,8 @@ Pure: no clock, no randomness, no input or output.
 
 Requirements:
 
+* ACK-007: Double ack. Acking twice is 406. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP
+  0-9-1 basic.ack]
 * CANCEL-005: Cancel/delete race, classic and stream. A client cancel that crosses the deletion of its queue ends in
   either [Cancel, CancelOk] or [CancelOk]; never an error, and never in a Cancel after CancelOk. [RabbitMQ guide:
   consumer cancel notification]
@@ -67,7 +69,7 @@ Requirements:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -221,7 +223,7 @@ class Broker(QueueSteps):
     def release(self, channel: Channel, tag: int, requirement: str) -> Unacknowledged:
         """Take a delivery off the unacknowledged ones; its consumer, if it is still there, has room for one more."""
         entry = channel.unacknowledged.pop(tag)
-        channel.settled.append(tag)
+        channel.note_over(tag, again="ACK-007")
         consumer = entry.consumer
         if entry.queue.deleted:
             self.fired("CANCEL-014")
@@ -238,7 +240,7 @@ class Broker(QueueSteps):
             self.elect(entry.queue, "SAC-004")
         return entry
 
-    def make_room(self, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str) -> None:
+    def make_room(self, channel: Channel, requirement: str) -> None:
         """All who share a limit with the channel have room for as many more as were settled by that requirement."""
         for consumer in sharing(self, channel):
             if consumer.queue.messages and consumer.queue not in self.deliverable and self.has_room(consumer):

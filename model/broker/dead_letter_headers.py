@@ -36,8 +36,6 @@ Requirements:
   queues too; it goes on counting towards the limit. A classic queue that hands the message to a waiting consumer at
   once does not look at it: redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg,
   rabbit_variable_queue:set_deliver_flag (4.3)]
-* OVERFLOW-006: reject-publish-dlx. Classic: rejected publishes are dead-lettered (reason maxlen) and nacked.
-  [rabbit_amqqueue_process]
 * QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
   dropped) when its count of returns would exceed L: where each return counts, L=2 gives 3 deliveries. In rabbitmq-3:
   every return counts; default none. In rabbitmq-4.0: every return counts; default 20. In rabbitmq-4.3: reject and the

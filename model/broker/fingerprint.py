@@ -345,8 +345,8 @@ VIEWS: dict[str, View] = {
     for view in (
         _connections, _channels, _queues, _exchanges, _not_before, _bindings, _reached, _perhaps,
         _own_consumers, _limit, _oldest, _unconfirmed, _timed_out, _leaving, _dropped_at_deletion, _position_limit,
-        _ready, _growing_group, _log, _expiry, _has_timed_out, _consumers, _active, _follows_lost, _previous_active, _deaths, _lost,
-        _ended, _effect,
+        _ready, _growing_group, _log, _expiry, _has_timed_out, _consumers, _active, _follows_lost, _previous_active,
+        _deaths, _lost, _ended, _effect,
     )
 }  # fmt: skip
 

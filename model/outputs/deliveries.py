@@ -194,7 +194,7 @@ def _take_from_open(
     tag = channel.next_tag
     channel.next_tag = tag + 1
     if no_ack:
-        channel.automatic.append(tag)
+        channel.note_over(tag, again="CONSUME-013")
         spare(broker, channel, queue, consumer)
     else:
         entry = channel.unacknowledged[tag] = Unacknowledged(message, queue, consumer)
@@ -258,7 +258,7 @@ def _hand_over(
     if consumer is not None:
         fired.extend(note_turn(broker, queue, consumer, message))
     if no_ack:
-        channel.automatic.append(tag)
+        channel.note_over(tag, again="CONSUME-013")
         spare(broker, channel, queue, consumer)
         broker.note_gone(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")

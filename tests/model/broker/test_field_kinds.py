@@ -46,6 +46,7 @@ def state() -> tuple[Broker, dict[str, Any]]:
     )
     gone = Consumer("gone", ("a", 1), queue, False, 1)
     queue.active.consumer, queue.active.previous, queue.active.became_by = first, gone, "SAC-003"
+    queue.active.previous_may_hold_before = message.stamp
     queue.consumers, shared.consumers = [first], [second, third]
     queue.messages, queue.log = deque([message]), [Message(content, "", "q", 1)]
     queue.unproven = {message: None}
