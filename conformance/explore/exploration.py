@@ -12,7 +12,17 @@ from amqpspec.conformance.explore.again import without_copies
 from amqpspec.conformance.explore.agreement import not_exact
 from amqpspec.conformance.explore.along import judged, judged_open, served
 from amqpspec.conformance.explore.position import Keys, Position, Step
-from amqpspec.conformance.explore.properties import AGREED, COMES_TO_REST, COPIED, JUDGED, SAME, SERVED, SOUND, wrong
+from amqpspec.conformance.explore.properties import (
+    AGREED,
+    BLAMELESS,
+    COMES_TO_REST,
+    COPIED,
+    JUDGED,
+    SAME,
+    SERVED,
+    SOUND,
+    wrong,
+)
 from amqpspec.conformance.explore.steps import first_position, next_steps
 from amqpspec.conformance.explore.world import World
 from amqpspec.model.broker.broker import Broker
@@ -281,6 +291,9 @@ class Exploration:
             alone = without_copies(self.world, path, self._broker)
             if alone is not None and alone.state_key() != self._known[place].state_key:
                 self._violated(COPIED, "without any copy on the way another state is reached", place, None, None, None)
+            forgetful = without_copies(self.world, path, self._broker, is_forgetful=True)
+            if forgetful is not None and forgetful.state_key() != self._known[place].state_key:
+                self._violated(BLAMELESS, "by what words failures another state is reached", place, None, None, None)
             for name, looks in ((JUDGED, judged), (JUDGED, judged_open), (SERVED, served)):
                 try:
                     for what in looks(self.world, self.setup, path):

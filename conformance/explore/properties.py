@@ -392,11 +392,12 @@ PROPERTIES: Sequence[Property] = (
 
 
 #: The properties that are not of single steps, with their sentences.
-SAME, COPIED, AGREED, JUDGED = "same", "copied", "agreed", "judged"
+SAME, COPIED, AGREED, JUDGED, BLAMELESS = "same", "copied", "agreed", "judged", "blameless"
 SERVED, COMES_TO_REST, SOUND = "served alone", "comes to rest", "sound"
 OTHERS = {
     SAME: "States that compare as equal permit the same outputs and have equal successors.",
     COPIED: "A state that was copied and gone on from is as one that was never copied.",
+    BLAMELESS: "A state that forgets at each step what only words failures is as one that keeps it.",
     AGREED: "What is enumerated as permitted is accepted, and a quiet state accepts nothing.",
     JUDGED: "What the model permits the judge accepts, and the judge of the open world as well.",
     SERVED: "The embedded broker does only what is permitted.",
