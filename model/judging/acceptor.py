@@ -165,7 +165,7 @@ class Acceptor:
         crossing, only = self._crossing, self.explanations[0]
         if crossing.before is None:
             return
-        if crossing.is_quiet_behind(only) if quiet else crossing.has_come(only):
+        if (quiet and crossing.is_quiet_behind(only)) or crossing.has_come(only):
             crossing.end()
         else:
             self._judge_again()

@@ -118,13 +118,8 @@ class Crossing:
         return not any(queue.unproven for queue in explanation.broker.queues.values())
 
     def is_quiet_behind(self, explanation: Explanation) -> bool:
-        """Is nothing owed when all has been processed?"""
-        if not explanation.pending:
-            return explanation.is_quiet
-        behind = explanation.fork()
-        while behind.pending:
-            behind.process_pending(0)
-        return behind.is_quiet
+        """Has everything been processed, and is nothing owed?"""
+        return not explanation.pending and explanation.is_quiet
 
     def note(self, event: TraceEvent, command: str, overlapping: bool) -> None:
         self.frames.append(SeenFrame(event, command, overlapping))
@@ -165,7 +160,9 @@ def _comes_to_plain_queues(broker: Broker, event: Method) -> bool:
     if not _TREATED.isdisjoint(properties) or not _ROUTED.isdisjoint(properties.get("headers") or ()):
         return False
     routes = routes_of(broker, exchange, arguments.get("routing_key", ""), content)
-    return bool(routes.queues) and not routes.perhaps and not routes.open_by and all(map(_is_a_plain_one, routes.queues))
+    if not routes.queues or routes.perhaps or routes.open_by:
+        return False
+    return all(map(_is_a_plain_one, routes.queues))
 
 
 def _is_a_plain_one(queue: Queue) -> bool:
