@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.outputs.replies import WITH_UNACKNOWLEDGED
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT
 from amqpspec.model.promises.severity import Severity, severity_of
@@ -73,21 +74,24 @@ class Steps(Generic[J]):
             for position, failure in enumerate(failures[: len(self._shown_at)])
             if not failure.defect
         }
+        counts_more = any(each.detail.endswith(WITH_UNACKNOWLEDGED) for each in failures)
         for dialect in RABBITMQS:
             if open_ones:
-                right = self._right_by(judge_by(dialect), open_ones)
+                right = self._right_by(judge_by(dialect), open_ones, counts_more)
                 found |= {open_ones.pop(position).identity: dialect for position in right}
         return found
 
-    def _right_by(self, judge: J, failures: dict[int, Failure]) -> list[int]:
-        """Positions of the failures that are none by that judge."""
+    def _right_by(self, judge: J, failures: dict[int, Failure], counts_more: bool) -> list[int]:
+        """Positions of the failures that are none by that judge. `counts_more`: it is a habit of the broker to count
+        what is not acknowledged, so that a number which is wrong says nothing of its state.
+        """
         acceptor = judge.acceptor
         right: list[int] = []
         for number, step in enumerate(self._steps[: max(self._shown_at)], 1):
             before = list(acceptor.failures)
             step(judge)
             new = acceptor.failures[len(before) :]
-            if acceptor.finished or acceptor.why_undecided or not _is_harmless(before):
+            if acceptor.finished or acceptor.why_undecided or not _is_harmless(before, counts_more):
                 break
             shown = [position for position in failures if self._shown_at[position] == number]
             if shown and not new:
@@ -104,8 +108,15 @@ def _is_right(failure: Failure, acceptor: Acceptor) -> bool:
     return not (is_awaited or is_known or acceptor.unproven_queues())
 
 
-def _is_harmless(failures: Iterable[Failure]) -> bool:
-    return all(severity_of(each) in _HARMLESS or _is_of_handshake(each) for each in failures)
+def _is_harmless(failures: Iterable[Failure], counts_more: bool) -> bool:
+    return all(
+        severity_of(each) in _HARMLESS or _is_of_handshake(each) or (counts_more and _is_count(each))
+        for each in failures
+    )
+
+
+def _is_count(failure: Failure) -> bool:
+    return failure.shape is Shape.WRONG_ARGUMENT and failure.detail.endswith("-ok message-count")
 
 
 def _is_of_handshake(failure: Failure) -> bool:
