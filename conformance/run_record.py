@@ -19,9 +19,9 @@ from amqpspec.conformance.under_way import UnderWay
 from amqpspec.conformance.verdicts.broken_rules import BrokenRules, Learned
 from amqpspec.conformance.verdicts.causes import Causes
 from amqpspec.conformance.verdicts.events import Listener, SequenceFinished, tell
+from amqpspec.conformance.verdicts.habits import habits
 from amqpspec.conformance.verdicts.judgement import SERVES_ON, Extent, RunResult, SequenceJudgement, SuiteError, erred
 from amqpspec.conformance.verdicts.run_tally import RunTally
-from amqpspec.conformance.verdicts.habits import habits
 from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from amqpspec.conformance.verdicts.judgement import IS_TAKEN, IS_WRONG, STREAM_ENDS, Cause, FoundFailure, RunResult, fails_a_run
+from amqpspec.conformance.verdicts.judgement import (
+    IS_TAKEN,
+    IS_WRONG,
+    STREAM_ENDS,
+    Cause,
+    FoundFailure,
+    RunResult,
+    fails_a_run,
+)
 from amqpspec.reports.text import plural
 
 

@@ -29,9 +29,9 @@ from amqpspec.conformance.scenarios.scenario_files import is_scenario
 from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE
 from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, ShrinkingStarted, tell
+from amqpspec.conformance.verdicts.habits import habits
 from amqpspec.conformance.verdicts.judgement import FoundFailure, SuiteError
 from amqpspec.conformance.verdicts.library import is_of_library
-from amqpspec.conformance.verdicts.habits import habits
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.registry import requirements, suite_requirements

@@ -1,5 +1,5 @@
-"""Failures that follow from one before them: a broker that takes a delivery tag which it has to refuse settles by it, or
-not, whatever it likes. What is lost or comes again behind that is the same mistake, whichever rule shows it.
+"""Failures that follow from one before them: a broker that takes a delivery tag which it has to refuse settles by it,
+or not, whatever it likes. What is lost or comes again behind that is the same mistake, whichever rule shows it.
 """
 
 from __future__ import annotations

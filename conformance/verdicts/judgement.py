@@ -220,8 +220,8 @@ class SuiteError:
 @dataclass(frozen=True, slots=True)
 class Cause:
     """What the broker refuses again and again in the same way, or never answers: then `answer` is empty
-    (`conformance.verdicts.causes`). Where `answer` is one of `ENDS`, `what` is owed, and that comes in place of it; where
-    it is `IS_TAKEN` or `IS_WRONG`, that is said of `what` (`conformance.verdicts.habits`).
+    (`conformance.verdicts.causes`). Where `answer` is one of `ENDS`, `what` is owed, and that comes in place of it;
+    where it is `IS_TAKEN` or `IS_WRONG`, that is said of `what` (`conformance.verdicts.habits`).
 
     `failure` is the identity that it is reported under, `under` are others that come from it. `blocked`: sequences
     that were ended by it and say no more.

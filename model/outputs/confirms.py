@@ -152,12 +152,11 @@ def _wrong(broker: Broker, channel: Channel, method: Method, numbers: list[int])
     return wrong or tuple(_wrong_form(channel, method, tag, numbers) if broker.dialect.extensions else ())
 
 
-def _wrong_kind(
-    channel: Channel, method: Method, numbers: list[int], in_rabbitmqs_way: bool
-) -> Iterator[Mismatch]:
+def _wrong_kind(channel: Channel, method: Method, numbers: list[int], in_rabbitmqs_way: bool) -> Iterator[Mismatch]:
     """CONFIRM-011: a nack is for what some queue has refused, and an ack for what all have taken. CONFIRM-008: what
     no queue was to take is acked as well, and none has refused it, returned or not; that this is no nack is RabbitMQ's
-    own way. CONFIRM-012: what goes to a queue that is being deleted may be confirmed by either. CLUSTER-013: neither comes before each mirror of a queue has it.
+    own way. CONFIRM-012: what goes to a queue that is being deleted may be confirmed by either. CLUSTER-013: neither
+    comes before each mirror of a queue has it.
     """
     for number in numbers:
         copies = channel.unconfirmed[number]

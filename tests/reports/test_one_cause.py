@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from amqpspec.conformance.verdicts.judgement import Cause, FoundFailure, RequirementVerdict, RunResult
 from amqpspec.conformance.verdicts.habits import habits
+from amqpspec.conformance.verdicts.judgement import Cause, FoundFailure, RequirementVerdict, RunResult
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.reports.extent import extent_lines

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from amqpspec.conformance.verdicts.judgement import IS_TAKEN, IS_WRONG, STREAM_ENDS, FoundFailure
 from amqpspec.conformance.verdicts.habits import ENOUGH, habits
+from amqpspec.conformance.verdicts.judgement import IS_TAKEN, IS_WRONG, STREAM_ENDS, FoundFailure
 from amqpspec.model.promises.verdict import Failure, Shape
 
 CHANNEL = "socket.closed in place of channel.close"
