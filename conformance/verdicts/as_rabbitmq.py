@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.outputs.confirms import REFUSED_BY_NOBODY
 from amqpspec.model.outputs.replies import WITH_UNACKNOWLEDGED
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT
@@ -69,12 +70,12 @@ class Steps(Generic[J]):
         the dialect of that name. `failures`: all that the acceptor found, in its order.
         """
         found: dict[str, str] = {}
+        counts_more = any(each.detail.endswith(WITH_UNACKNOWLEDGED) for each in failures)
         open_ones = {
             position: failure
             for position, failure in enumerate(failures[: len(self._shown_at)])
-            if not failure.defect
+            if not failure.defect and not (counts_more and _is_count(failure))
         }
-        counts_more = any(each.detail.endswith(WITH_UNACKNOWLEDGED) for each in failures)
         for dialect in RABBITMQS:
             if open_ones:
                 right = self._right_by(judge_by(dialect), open_ones, counts_more)
@@ -110,7 +111,10 @@ def _is_right(failure: Failure, acceptor: Acceptor) -> bool:
 
 def _is_harmless(failures: Iterable[Failure], counts_more: bool) -> bool:
     return all(
-        severity_of(each) in _HARMLESS or _is_of_handshake(each) or (counts_more and _is_count(each))
+        severity_of(each) in _HARMLESS
+        or _is_of_handshake(each)
+        or each.detail == REFUSED_BY_NOBODY
+        or (counts_more and _is_count(each))
         for each in failures
     )
 

@@ -74,6 +74,8 @@ from amqpspec.model.protocol.methods import Method
 
 #: Ends what is said of a confirm on a channel that wants none.
 UNASKED = "where no confirms are wanted"
+#: What is said of a nack that no queue is the reason of.
+REFUSED_BY_NOBODY = "basic.nack of a message that no queue refused"
 
 
 def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatches:
@@ -170,8 +172,7 @@ def _wrong_kind(channel: Channel, method: Method, numbers: list[int], in_rabbitm
         elif not refused and method.name == "basic.nack" and not any(
             queue.deleted or queue.open_by for queue, _ in copies
         ):
-            detail = "basic.nack of a message that no queue refused"
-            yield Mismatch(refused_for_nothing(copies), Shape.UNEXPECTED, detail, False)
+            yield Mismatch(refused_for_nothing(copies), Shape.UNEXPECTED, REFUSED_BY_NOBODY, False)
 
 
 def _misnumbered(channel: Channel, tag: int) -> str:
