@@ -301,6 +301,13 @@ def _came_later(pending: PendingGet) -> int:
     return sum(m.position >= pending.position_limit and m not in queue.unproven for m in queue.messages)
 
 
+def _serves_its_active_consumer_alone(broker: Broker, queue: Queue) -> bool:
+    """May a basic.get find nothing there, whatever is ready? What it gets beside the consumer that is served is
+    RabbitMQ's own way.
+    """
+    return queue.single_active_consumer and bool(queue.consumers) and not broker.dialect.extensions
+
+
 def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
     """A basic.get-ok or basic.get-empty: what is wrong with it. If nothing fatal is, the oldest get is answered."""
     pending = first_get(channel)
@@ -312,13 +319,14 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
         broker.fired("GET-007")
     if method.name == "basic.get-empty":
         low, _ = _range_for(broker, pending)
-        if low > 0 and not queue.deleted and channel.key not in broker.paused:
+        is_left_out = _serves_its_active_consumer_alone(broker, queue)
+        if low > 0 and not queue.deleted and channel.key not in broker.paused and not is_left_out:
             limited = 0 < (channel.channel_prefetch or channel.prefetch) <= len(channel.unacknowledged)
             requirement = "GET-003" if limited else missed(queue, broker.latest) or queue.messages[0].reason
             return unexpected(requirement, "basic.get-empty although a message is ready")
         nothing_was_got(broker, channel)
         queue.expired_counted = 0
-        if broker.has_doubts and not broker.with_room(queue):
+        if broker.has_doubts and not broker.with_room(queue) and not is_left_out:
             none_is_there(broker, queue)
             late_ones_are_away(queue)
         if pending.counted:
