@@ -9,18 +9,17 @@ files of the local disk, so no worker needs a connector of Hadoop's.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.local_files import Found
+from amqpspec.pipeline.store.scratch import local, scratch
 
 #: Octets that are read at a time.
 _CHUNK = 8 * 1024 * 1024
@@ -96,8 +95,8 @@ class ObjectFiles:
     @contextmanager
     def reading(self, path: str) -> Iterator[Path]:
         """The file, as one of this machine. Raises FileNotFoundError where there is none, `StoreError`."""
-        with _scratch(path) as file:
-            with self._telling(path, "read"), _local(file), file.open("wb") as target:
+        with scratch(path) as file:
+            with self._telling(path, "read"), local(file), file.open("wb") as target:
                 for chunk in _library().get(self._store, path).stream(min_chunk_size=_CHUNK):
                     target.write(chunk)
             yield file
@@ -105,8 +104,8 @@ class ObjectFiles:
     @contextmanager
     def writing(self, path: str) -> Iterator[Path]:
         """The name of a file to write, which is the file when the block ends well. Raises `StoreError`."""
-        with _scratch(path) as file:
-            with _local(file):
+        with scratch(path) as file:
+            with local(file):
                 yield file
             with self._telling(path, "written"):
                 _library().put(self._store, path, file)
@@ -136,26 +135,6 @@ def _library() -> Any:
         import obstore
         import obstore.exceptions
     return obstore
-
-
-@contextmanager
-def _scratch(path: str) -> Iterator[Path]:
-    """A name on the local disk; what has it is removed."""
-    file = Path(tempfile.gettempdir()) / f"amqpspec-{uuid4().hex}-{Path(path).name}"
-    try:
-        yield file
-    finally:
-        file.unlink(missing_ok=True)
-
-
-@contextmanager
-def _local(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise StoreError(f"{file}: cannot be written: {error.strerror or error}") from error
 
 
 def _line(error: BaseException) -> str:

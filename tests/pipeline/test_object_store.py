@@ -56,31 +56,40 @@ def results(store: Store) -> list[tuple[object, ...]]:
     return sorted(found)
 
 
+#: Commands of a store, with their exit codes; after them it holds three traces.
+COMMANDS = (
+    ("import", "PLACE", "TRACES", "--run", "r", "--day", "2026-11-01", 0),
+    ("import", "PLACE", "TRACES", "--run", "r", "--day", "2026-11-01", 0),
+    ("judge", "PLACE", 1),
+    ("judge", "PLACE", 0),
+    ("import", "PLACE", "TRACE", "--run", "other", "--day", "2026-11-02", 0),
+    ("status", "PLACE", 0),
+    ("compact", "PLACE", "--grace", "0", 0),
+    ("conservation", "PLACE", "--run", "r-1", 4),
+    ("delete", "PLACE", "--run", "other", "--grace", "0", 0),
+    ("delete", "PLACE", "--run", "other", 2),
+    ("status", "PLACE", 0),
+    ("judge", "--again", "PLACE", 1),
+    ("table", "failures_by_identity", "PLACE", 0),
+)
+
+
+def said_by_all_commands(place: str, traces: list[Path], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What the commands say, with `PLACE` for the place."""
+    said = []
+    for *words, code in COMMANDS:
+        given = [place if word == "PLACE" else str(traces[0]) if word == "TRACE" else str(word) for word in words]
+        at = given.index("TRACES") if "TRACES" in given else len(given)
+        assert main(["pipeline", *given[:at], *(map(str, traces) if at < len(given) else ()), *given[at + 1 :]]) == code
+        told = capsys.readouterr()
+        said.append((told.out + told.err).replace(place, "PLACE"))
+    return said
+
+
 def test_all_commands_as_in_a_folder(
     port: int, tmp_path: Path, traces: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What they say is the same, but for the place."""
-    said = []
-    for place in (PLACE, str(tmp_path / "folder")):
-        of_place = []
-        for words, code in (
-            (["import", place, *map(str, traces), "--run", "r", "--day", "2026-11-01"], 0),
-            (["import", place, *map(str, traces), "--run", "r", "--day", "2026-11-01"], 0),
-            (["judge", place], 1),
-            (["judge", place], 0),
-            (["import", place, str(traces[0]), "--run", "other", "--day", "2026-11-02"], 0),
-            (["status", place], 0),
-            (["compact", place, "--grace", "0"], 0),
-            (["conservation", place, "--run", "r-1"], 4),
-            (["delete", place, "--run", "other", "--grace", "0"], 0),
-            (["delete", place, "--run", "other"], 2),
-            (["status", place], 0),
-            (["judge", "--again", place], 1),
-        ):
-            assert main(["pipeline", *words]) == code, words
-            told = capsys.readouterr()
-            of_place.append((told.out + told.err).replace(place, "PLACE"))
-        said.append(of_place)
+    said = [said_by_all_commands(place, traces, capsys) for place in (PLACE, str(tmp_path / "folder"))]
     assert said[0] == said[1]
     assert results(open_store(PLACE)) == results(open_store(tmp_path / "folder"))
     names = files_in(port)
