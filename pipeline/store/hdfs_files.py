@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.pipeline.store.files import UNFINISHED, StoreError
+from amqpspec.pipeline.store.interruptible import interruptible
 from amqpspec.pipeline.store.local_files import Found
 from amqpspec.pipeline.store.scratch import local, scratch
 
@@ -54,12 +55,14 @@ class HdfsFiles:
         """The path as people read it."""
         return f"{self.url}/{path}"
 
+    @interruptible
     def exists(self, path: str) -> bool:
         """Is there such a file? Raises `StoreError`."""
         with self._telling(path, "read"), suppress(FileNotFoundError):
             return not self._client.get_file_info(self._at(path)).isdir
         return False
 
+    @interruptible
     def read(self, path: str) -> bytes:
         """The content of a file. Raises FileNotFoundError, `StoreError`."""
         with self._telling(path, "read"):
@@ -67,17 +70,26 @@ class HdfsFiles:
 
     def listed(self, folder: str) -> Iterator[Found]:
         """All files in a folder and in those below it, unfinished ones too. Raises `StoreError`."""
-        with self._telling(folder, "read"), suppress(FileNotFoundError):
-            for each in self._client.list_status(self._at(folder), recursive=True):
-                if not each.isdir:
-                    yield Found(each.path[len(self._root) + 1 :], each.length, each.modification_time / 1000)
+        yield from self._listed(folder)
 
+    @interruptible
+    def _listed(self, folder: str) -> list[Found]:
+        with self._telling(folder, "read"), suppress(FileNotFoundError):
+            return [
+                Found(each.path[len(self._root) + 1 :], each.length, each.modification_time / 1000)
+                for each in self._client.list_status(self._at(folder), recursive=True)
+                if not each.isdir
+            ]
+        return []
+
+    @interruptible
     def put(self, path: str, octets: bytes) -> None:
         """Write a file, in the place of one that is there. Raises `StoreError`."""
         with self._telling(path, "written"), self._unfinished(path) as unfinished:
             self._write(unfinished, iter([octets]))
             self._client.rename(unfinished, self._at(path), overwrite=True)
 
+    @interruptible
     def put_new(self, path: str, octets: bytes) -> bool:
         """Write a file unless there is one of that name; of any number of writers, one is told that it did. Raises
         `StoreError`. No two writers may write the same octets.
@@ -96,12 +108,16 @@ class HdfsFiles:
     def reading(self, path: str) -> Iterator[Path]:
         """The file, as one of this machine. Raises FileNotFoundError where there is none, `StoreError`."""
         with scratch(path) as file:
-            with self._telling(path, "read"):
-                content = self._client.read(self._at(path))
-                with local(file), file.open("wb") as target:
-                    while octets := content.read(_CHUNK):
-                        target.write(octets)
+            self._get(path, file)
             yield file
+
+    @interruptible
+    def _get(self, path: str, file: Path) -> None:
+        with self._telling(path, "read"):
+            content = self._client.read(self._at(path))
+            with local(file), file.open("wb") as target:
+                while octets := content.read(_CHUNK):
+                    target.write(octets)
 
     @contextmanager
     def writing(self, path: str) -> Iterator[Path]:
@@ -109,10 +125,15 @@ class HdfsFiles:
         with scratch(path) as file:
             with local(file):
                 yield file
-            with self._telling(path, "written"), self._unfinished(path) as unfinished, file.open("rb") as content:
-                self._write(unfinished, iter(lambda: content.read(_CHUNK), b""))
-                self._client.rename(unfinished, self._at(path), overwrite=True)
+            self._put(path, file)
 
+    @interruptible
+    def _put(self, path: str, file: Path) -> None:
+        with self._telling(path, "written"), self._unfinished(path) as unfinished, file.open("rb") as content:
+            self._write(unfinished, iter(lambda: content.read(_CHUNK), b""))
+            self._client.rename(unfinished, self._at(path), overwrite=True)
+
+    @interruptible
     def remove(self, path: str) -> bool:
         """Remove a file; was there one? Raises `StoreError`."""
         with self._telling(path, "removed"):

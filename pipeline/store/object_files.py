@@ -18,6 +18,7 @@ from typing import Any
 
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.pipeline.store.files import StoreError
+from amqpspec.pipeline.store.interruptible import interruptible
 from amqpspec.pipeline.store.local_files import Found
 from amqpspec.pipeline.store.scratch import local, scratch
 
@@ -52,6 +53,7 @@ class ObjectFiles:
         """The path as people read it."""
         return f"{self.url}/{path}"
 
+    @interruptible
     def exists(self, path: str) -> bool:
         """Is there such a file? Raises `StoreError`."""
         with self._telling(path, "read"):
@@ -61,6 +63,7 @@ class ObjectFiles:
                 return False
         return True
 
+    @interruptible
     def read(self, path: str) -> bytes:
         """The content of a file. Raises FileNotFoundError, `StoreError`."""
         with self._telling(path, "read"):
@@ -68,16 +71,25 @@ class ObjectFiles:
 
     def listed(self, folder: str) -> Iterator[Found]:
         """All files in a folder and in those below it. Raises `StoreError`."""
-        with self._telling(folder, "read"):
-            for batch in _library().list(self._store, prefix=f"{folder}/"):
-                for each in batch:
-                    yield Found(each["path"], each["size"], each["last_modified"].timestamp())
+        yield from self._listed(folder)
 
+    @interruptible
+    def _listed(self, folder: str) -> list[Found]:
+        with self._telling(folder, "read"):
+            batches = _library().list(self._store, prefix=f"{folder}/")
+            return [
+                Found(each["path"], each["size"], each["last_modified"].timestamp())
+                for batch in batches
+                for each in batch
+            ]
+
+    @interruptible
     def put(self, path: str, octets: bytes) -> None:
         """Write a file, in the place of one that is there. Raises `StoreError`."""
         with self._telling(path, "written"):
             _library().put(self._store, path, octets)
 
+    @interruptible
     def put_new(self, path: str, octets: bytes) -> bool:
         """Write a file unless there is one of that name; of any number of writers, one is told that it did. Raises
         `StoreError`. No two writers may write the same octets.
@@ -96,10 +108,14 @@ class ObjectFiles:
     def reading(self, path: str) -> Iterator[Path]:
         """The file, as one of this machine. Raises FileNotFoundError where there is none, `StoreError`."""
         with scratch(path) as file:
-            with self._telling(path, "read"), local(file), file.open("wb") as target:
-                for chunk in _library().get(self._store, path).stream(min_chunk_size=_CHUNK):
-                    target.write(chunk)
+            self._get(path, file)
             yield file
+
+    @interruptible
+    def _get(self, path: str, file: Path) -> None:
+        with self._telling(path, "read"), local(file), file.open("wb") as target:
+            for chunk in _library().get(self._store, path).stream(min_chunk_size=_CHUNK):
+                target.write(chunk)
 
     @contextmanager
     def writing(self, path: str) -> Iterator[Path]:
@@ -107,9 +123,14 @@ class ObjectFiles:
         with scratch(path) as file:
             with local(file):
                 yield file
-            with self._telling(path, "written"):
-                _library().put(self._store, path, file)
+            self._put(path, file)
 
+    @interruptible
+    def _put(self, path: str, file: Path) -> None:
+        with self._telling(path, "written"):
+            _library().put(self._store, path, file)
+
+    @interruptible
     def remove(self, path: str) -> bool:
         """Remove a file; was there one? Raises `StoreError`."""
         if not self.exists(path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -240,6 +241,24 @@ def test_a_checkpoint_is_read_in_the_place_of_many_commits(port: int, tmp_path: 
         assert set(open_store(PLACE).contents().problems) == {*before.problems, "one more"}
         gets = [line for line in way.requests if line.startswith("GET ") and ".json" in line]
     assert len(gets) == 3, "store.json, the checkpoint, and what came after it"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("action", [("table", "compliance"), ("page",)])
+def test_a_signal_ends_what_waits_for_a_server(action: tuple[str, ...], number: signal.Signals) -> None:
+    """It has the request, and does not answer."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, subprocess.Popen(
+        [sys.executable, "-m", "amqpspec", "pipeline", *action, PLACE, *(["--out", "/dev/null"] if action == ("page",)
+         else [])], env={**os.environ, **variables(listening.getsockname()[1])}, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        made, _ = listening.accept()
+        with made:
+            assert made.recv(1)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (128 + number, "")
+    assert err == f"amqpspec: {'terminated' if number is signal.SIGTERM else 'interrupted'}\n"
 
 
 def test_what_is_wrong_is_one_line(
