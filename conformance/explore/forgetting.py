@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
@@ -15,32 +15,31 @@ from amqpspec.model.broker.field_kinds import Kind, declared_kind
 _NONE = "NONE-000"
 
 
-def forget_blame(broker: Broker) -> None:
-    """As if nobody would ever ask why. What was counted stays, and what could not be judged."""
+def forget_blame(broker: Broker, but_of: tuple[type, ...] = ()) -> None:
+    """As if nobody would ever ask why. What was counted stays, and what could not be judged.
+
+    `but_of`: in records of these types nothing is forgotten.
+    """
     kept = broker.bookkeeping
-    _forget(broker, set())
+    _forget(broker, but_of, set())
     broker.bookkeeping = Bookkeeping(
         kept.counting, kept.exercised, kept.refuted, kept.measurements, undecided=kept.undecided
     )
 
 
-def _forget(value: Any, seen: set[int]) -> None:
+def _forget(value: Any, but_of: tuple[type, ...], seen: set[int]) -> None:
     if isinstance(value, Mapping):
-        _forget_all((*value, *value.values()), seen)
+        _forget([*value, *value.values()], but_of, seen)
     elif isinstance(value, (list, tuple, deque, set, frozenset)):
-        _forget_all(value, seen)
+        for each in value:
+            _forget(each, but_of, seen)
     elif is_dataclass(value) and not isinstance(value, type) and id(value) not in seen:
         seen.add(id(value))
-        for each in fields(value):
-            if declared_kind(each) is Kind.BLAME:
-                object.__setattr__(value, each.name, _nothing(each, getattr(value, each.name)))
+        for declared in fields(value):
+            if declared_kind(declared) is Kind.BLAME and not isinstance(value, but_of):
+                object.__setattr__(value, declared.name, _nothing(declared, getattr(value, declared.name)))
             else:
-                _forget(getattr(value, each.name), seen)
-
-
-def _forget_all(values: Iterable[Any], seen: set[int]) -> None:
-    for each in values:
-        _forget(each, seen)
+                _forget(getattr(value, declared.name), but_of, seen)
 
 
 def _nothing(declared: Field[Any], value: Any) -> Any:
