@@ -33,6 +33,8 @@ from amqpspec.targets.suite_error import line_of
 
 #: Most violations of one property that are told of one world.
 MOST_TOLD = 3
+#: After so many states it is looked again how much memory is used.
+MEMORY_EACH = 50
 #: In place of a state that the broker comes to by itself: it is quiet already; none was found.
 _QUIET, NONE_FOUND = -2, -1
 
@@ -151,8 +153,12 @@ class Exploration:
 
     def go_on(self, began: float, waiting: int = 0) -> None:
         """Explore, until so many states wait if that is not 0."""
+        expanded = memory = 0
         while self._waiting and not (0 < waiting <= len(self._waiting)):
-            if why := self.must_stop(began, len(self._known), memory_used()):
+            if expanded % MEMORY_EACH == 0:
+                memory = memory_used()
+            expanded += 1
+            if why := self.must_stop(began, len(self._known), memory):
                 self.result.stopped_by, self.result.unexplored = why, len(self._waiting)
                 break
             place = self.expand_next()

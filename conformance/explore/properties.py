@@ -64,9 +64,15 @@ def _gone(broker: Broker) -> Counter[Place]:
     return found
 
 
+def _places_of(position: Position) -> tuple[Counter[Place], Counter[Place]]:
+    """Both, looked for once: a position is behind one step and before others."""
+    if position.places is None:
+        position.places = _places(position.broker), _gone(position.broker)
+    return position.places
+
+
 def _one_place(before: Position, step: Step, after: Position) -> Iterator[str]:
-    were, are = _places(before.broker), _places(after.broker)
-    had_gone, have_gone = _gone(before.broker), _gone(after.broker)
+    (were, had_gone), (are, have_gone) = _places_of(before), _places_of(after)
     for place in were:
         lost = were[place] - are[place]
         is_told = place[0] not in after.broker.queues or have_gone[place] - had_gone[place] >= lost

@@ -227,12 +227,21 @@ def broker_steps(position: Position) -> Iterator[tuple[Step, Position]]:
         further = position.fork()
         further.explanation.process_pending(index)
         yield Step("internal", f"({event})"), further
+    further: Position | None = None
     for event in formable(position):
-        further = position.fork()
-        further.explanation.note_observation(position.now)
-        if further.explanation.is_at_no_time(event) or send(further, event):
+        if further is None:
+            further = position.fork()
+            further.explanation.note_observation(position.now)
+        if further.explanation.is_at_no_time(event):
+            continue
+        if wrong := send(further, event):
+            if not all(each.fatal for each in wrong):
+                further = None
+            else:
+                further.broker.bookkeeping.exercised.clear()  # it is as it was else (`observe`): the next one is tried
             continue
         yield Step("output", str(event), (event,)), further
+        further = None
 
 
 def _is_not_waited_for(position: Position) -> bool:
