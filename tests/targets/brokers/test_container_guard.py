@@ -32,7 +32,7 @@ def test_a_guard_that_cannot_be_started_is_an_error_of_one_line(
     commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(container_guard, "owner", lambda: "boot pid:[1] 7 8")
-    with pytest.raises(BrokerUnavailable, match=r"^cannot start the guard of the containers: [^\\n]+$"):
+    with pytest.raises(BrokerUnavailable, match=r"^cannot start the guard of the containers: [^\n]+$"):
         container_guard.ensure_guard()
     assert [command[-1] for command in commands] == ["boot pid:[1] 7 8"]
 
