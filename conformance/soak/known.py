@@ -112,7 +112,7 @@ KNOWN: tuple[Known, ...] = (
     Known(
         "docs/soak.md: after a stop with transient messages a classic queue forgets who had a message before",
         (What.UNFLAGGED, What.MISORDERED),
-        (_V40,),
+        (_V3, _V40),
         _CLASSIC,
         _is_after_a_stop,
     ),
