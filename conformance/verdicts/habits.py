@@ -50,7 +50,8 @@ def _causes(proven: dict[tuple[str, str], list[FoundFailure]], crashes: list[Fou
         if answer == STREAM_ENDS:
             shown = sorted([*shown, *crashes], key=lambda found: found.order)
             owed = {_owed(each.failure) for each in shown}
-            what = " or ".join(name for name in (*ENDS[:2], "an answer") if name in owed)
+            *names, last = (name for name in (*ENDS[:2], "an answer") if name in owed)
+            what = f"{', '.join(names)} or {last}" if names else last
         identities = [each.failure.identity for each in shown]
         yield Cause(failure=identities[0], what=what, answer=answer, blocked=0, under=tuple(identities[1:]))
 

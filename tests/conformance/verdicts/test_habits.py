@@ -29,7 +29,7 @@ def test_a_stream_that_ends_is_one_cause_whatever_was_owed() -> None:
     (cause,) = habits([*of_connections, *of_channels])
     assert cause.what == "channel.close or connection.close"
     (cause,) = habits([*answers, *of_connections, *of_channels])
-    assert (cause.what, len(cause.under)) == ("channel.close or connection.close or an answer", 7)
+    assert (cause.what, len(cause.under)) == ("channel.close, connection.close or an answer", 7)
 
 
 def test_two_requirements_are_not_enough() -> None:
