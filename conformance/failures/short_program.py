@@ -113,7 +113,8 @@ def _last(shown: ShownBy, clean_up: Sequence[str], code: str) -> list[str]:
     """Deleting what may be gone already, or is never answered, changes nothing of the exit code."""
     lines = [f"os._exit({code})"]
     if clean_up:
-        lines = [f"sys.excepthook = lambda *error: os._exit({code})  # what is gone need not be deleted", *clean_up, *lines]
+        hook = f"sys.excepthook = lambda *error: os._exit({code})  # what is gone need not be deleted"
+        lines = [hook, *clean_up, *lines]
     if clean_up and shown.waits_for_nothing:
         lines.insert(0, f"threading.Timer({PATIENCE}, os._exit, [{code}]).start()  # nor what is never answered")
     return lines
