@@ -108,6 +108,9 @@ def can_be_said(shown: ShownBy) -> bool:
         return False  # what came before a close pika does not hand out any more
     if "Basic.Cancel" in there and (len(shown.lines) > 1 or any(each.method == CLOCK_WAIT for each in commands)):
         return False  # a second one of a tag ends pika's connection
+    told = [line.method for _, line in shown.told if line.method in (*_CAME_BACK, *_CALLED_BACK)]
+    if len(told) > 1 and not _CAME_BACK.keys().isdisjoint(told):
+        return False  # what an answer says, and what came before it, a call does not give back
     if "Basic.Cancel" in there and commands[-1].method == "basic.cancel":
         return False  # after its own pika does not tell of it
     return all(_is_heard(each, commands) for each in shown.lines)
@@ -147,7 +150,7 @@ def _is_heard(line: Line, commands: Sequence[Command]) -> bool:
         return last.method not in _GIVEN_BACK.values() or line.is_absent
     asked = {**_GIVEN_BACK, **_CAME_BACK}.get(line.method)
     if line.is_absent:
-        return line.method in _GIVEN_BACK and len(line.words) > 1
+        return line.method in ("Basic.GetOk", "Queue.DeclareOk") and len(line.words) > 1
     return any(each.method == asked for each in commands)
 
 
