@@ -52,7 +52,7 @@ _HOW_TO_READ = (
 )
 _HOW_TO_RUN = (
     "It takes the broker's URL as its argument. Its last line says whether it has seen the finding, as does its exit "
-    "code: 1 if it has, 0 if not, 2 or 3 if there is no broker. A test runs it on each version that is named above."
+    "code: 1 if it has, 0 if not, 2 or 3 if that cannot be told. A test runs it on each version that is named above."
 )
 
 

@@ -108,6 +108,11 @@ def can_be_said(shown: ShownBy) -> bool:
         return False  # what came before a close pika does not hand out any more
     if "Basic.Cancel" in there and (len(shown.lines) > 1 or any(each.method == CLOCK_WAIT for each in commands)):
         return False  # a second one of a tag ends pika's connection
+    told = [line.method for _, line in shown.told if line.method in (*_CAME_BACK, *_CALLED_BACK)]
+    if len(told) > 1 and not _CAME_BACK.keys().isdisjoint(told):
+        return False  # what an answer says, and what came before it, a call does not give back
+    if "Basic.Cancel" in there and commands[-1].method == "basic.cancel":
+        return False  # after its own pika does not tell of it
     return all(_is_heard(each, commands) for each in shown.lines)
 
 
@@ -145,17 +150,21 @@ def _is_heard(line: Line, commands: Sequence[Command]) -> bool:
         return last.method not in _GIVEN_BACK.values() or line.is_absent
     asked = {**_GIVEN_BACK, **_CAME_BACK}.get(line.method)
     if line.is_absent:
-        return line.method in _GIVEN_BACK and len(line.words) > 1
+        return line.method in ("Basic.GetOk", "Queue.DeclareOk") and len(line.words) > 1
     return any(each.method == asked for each in commands)
 
 
 def _has_pikas_consumers(commands: Sequence[Command]) -> bool:
-    """pika sends no cancel of a consumer that it does not know, and no second consumer of a tag."""
+    """pika sends no cancel of a consumer that it does not know, or that the broker has ended with its queue, and no
+    second consumer of a tag.
+    """
     consuming: set[tuple[str, int, str]] = set()
+    may_be_gone = False
     for each in commands:
         key = (each.connection, each.channel, str(each.arguments.get("consumer_tag")))
-        if each.method == "basic.cancel" and key not in consuming:
+        if each.method == "basic.cancel" and (key not in consuming or may_be_gone):
             return False
+        may_be_gone |= each.method == "queue.delete" and bool(consuming)
         if each.method == "basic.consume" and key in consuming:
             return False
         if each.method == "basic.cancel":
@@ -318,5 +327,5 @@ def as_heard(shown: ShownBy) -> ShownBy:
 def _heard(line: Line) -> Line:
     if line.method not in _CLOSES:
         return line
-    codes = [word.partition("=")[2] if word.startswith("reply_code=") else word for word in line.words[1:]]
-    return Line("", (_CLOSES[line.method], *codes), line.is_absent)
+    said = [word for word in line.words[1:] if not word.startswith(("class_id=", "method_id="))]  # pika does not tell
+    return Line("", (_CLOSES[line.method], *(word.removeprefix("reply_code=") for word in said)), line.is_absent)

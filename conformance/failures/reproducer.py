@@ -109,6 +109,8 @@ def _short(shown: shows_by.ShownBy, failure: Failure, only_by_methods: bool = Fa
         way = pika_methods.PikaMethods
     else:
         return ""
+    if not shown.can_be_told:
+        return ""
     names: dict[str, str] = {}
 
     def literal(value: Any) -> str:

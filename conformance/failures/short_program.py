@@ -96,7 +96,7 @@ def _ending(shown: ShownBy, clean_up: list[str]) -> str:
             f"code = codes[0] if codes else {shown.otherwise}",
             'print(*came, ["NOT SEEN", "SEEN", "it cannot be told"][code], sep="\\n", flush=True)',
         ]
-        return "\n".join([*lines, *_last(clean_up, "code")]) + "\n"
+        return "\n".join([*lines, *_last(shown, clean_up, "code")]) + "\n"
     ways = [(way.where, _expression(number, way.stages)) for number, way in enumerate(shown.ways)]
     if len(ways) == 1:
         where, expression = ways[0]
@@ -106,13 +106,18 @@ def _ending(shown: ShownBy, clean_up: list[str]) -> str:
         lines = ["seen = [", *(f'    "SEEN, as on {where}" if {text} else "",' for where, text in ways), "]"]
         lines.append('print(*came, "\\n".join(filter(None, seen)) or "NOT SEEN", sep="\\n", flush=True)')
     code = "seen" if len(ways) == 1 else "any(seen)"
-    return "\n".join([*lines, *_last(clean_up, code)]) + "\n"
+    return "\n".join([*lines, *_last(shown, clean_up, code)]) + "\n"
 
 
-def _last(clean_up: Sequence[str], code: str) -> list[str]:
-    """Deleting what may be gone already changes nothing of the exit code."""
-    hook = [f"sys.excepthook = lambda *error: os._exit({code})  # what is gone need not be deleted"] if clean_up else []
-    return [*hook, *clean_up, f"os._exit({code})"]
+def _last(shown: ShownBy, clean_up: Sequence[str], code: str) -> list[str]:
+    """Deleting what may be gone already, or is never answered, changes nothing of the exit code."""
+    lines = [f"os._exit({code})"]
+    if clean_up:
+        hook = f"sys.excepthook = lambda *error: os._exit({code})  # what is gone need not be deleted"
+        lines = [hook, *clean_up, *lines]
+    if clean_up and shown.waits_for_nothing:
+        lines.insert(0, f"threading.Timer({PATIENCE}, os._exit, [{code}]).start()  # nor what is never answered")
+    return lines
 
 
 def _expression(number: int, stages: Sequence[Any]) -> str:

@@ -111,6 +111,13 @@ class ShownBy:
         return [*of_ways, *(line for _, line in self.told)]
 
     @property
+    def can_be_told(self) -> bool:
+        """Can a program with pika hear it, and are the lines that are right others than those that are wrong?"""
+        wrong = {line.pattern for code, line in self.told if code}
+        right = {line.pattern for code, line in self.told if not code}
+        return not wrong & right and not any("octets_behind" in word for each in self.lines for word in each.words)
+
+    @property
     def waits_for_nothing(self) -> bool:
         """Is it shown by what does not come?"""
         return any(each.is_absent for each in self.lines) or (bool(self.told) and self.otherwise == SHOWS)

@@ -43,8 +43,12 @@ SHOWN_BY = LINES | {
     """,
 }
 #: Faults whose programs are by pika's own calls, or by methods as they stand; and lines that these have at most.
-PLAIN = ("multiple-zero-ignored", "get-empty-with-messages", "wrong-reply-code", "topic-hash-needs-a-word")
-BY_METHODS = ("single-ack-multiple", "confirm-counts-from-zero", "refused-publish-acked")
+PLAIN = (
+    "multiple-zero-ignored", "get-empty-with-messages", "wrong-reply-code", "topic-hash-needs-a-word",
+    "user-id-not-checked", "rollback-keeps-tags", "commit-without-select", "get-unknown",
+)  # fmt: skip
+BY_METHODS = ("single-ack-multiple", "confirm-counts-from-zero", "refused-publish-acked", "cancel-ok-then-cancel",
+              "cancel-ok-names-another", "commit-ok-before-return", "delete-unanswered")  # fmt: skip
 MOST_LINES = {True: 45, False: 75}
 
 
