@@ -243,9 +243,8 @@ def test_a_checkpoint_is_read_in_the_place_of_many_commits(port: int, tmp_path: 
     assert len(gets) == 3, "store.json, the checkpoint, and what came after it"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("action", [("table", "compliance"), ("page",)])
-def test_a_signal_ends_what_waits_for_a_server(action: tuple[str, ...], number: signal.Signals) -> None:
+@pytest.mark.parametrize("number, action", [(signal.SIGTERM, ("table", "compliance")), (signal.SIGINT, ("page",))])
+def test_a_signal_ends_what_waits_for_a_server(number: signal.Signals, action: tuple[str, ...]) -> None:
     """It has the request, and does not answer."""
     with socket.create_server(("127.0.0.1", 0)) as listening, subprocess.Popen(
         [sys.executable, "-m", "amqpspec", "pipeline", *action, PLACE, *(["--out", "/dev/null"] if action == ("page",)
