@@ -69,10 +69,14 @@ def test_one_of_two_workers_is_killed(
                 out, err = judging.communicate(timeout=500)
         # as without Spark
         folder = str(tmp_path / "folder")
-        assert main(["pipeline", "import", folder, *traces]) == 0
+        for night in (1, 2):
+            of_night = traces[3 * night - 3 : 3 * night]
+            assert main(["pipeline", "import", folder, *of_night, "--run", f"night-{night}"]) == 0
         capsys.readouterr()
         code = main(["pipeline", "judge", folder, "--quiet"])
-        assert (judging.returncode, out, err) == (code, capsys.readouterr().out, "")
+        assert (judging.returncode, out) == (code, capsys.readouterr().out)
+        # between the two workers there may be none
+        assert err in ("", f"amqpspec: waiting for executors of {master}\n")
         contents = open_store(PLACE).contents()
         assert len(contents.parts) == 6 and all(part.judged for part in contents.parts)
         assert not open_store(PLACE).foreign(contents)
