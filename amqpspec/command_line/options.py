@@ -173,6 +173,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--out", type=_path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")
     parser.add_argument("--store", type=_store, metavar="STORE", help="add the trace to it (amqpspec pipeline)")
+    _night(parser)
     _label(parser)
     parser.add_argument("--junit", type=_path, metavar="FILE")
     parser.add_argument("--html", type=_path, metavar="FILE", help="default DIR/report.html")
@@ -370,6 +371,7 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
 def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("targets", nargs="+", metavar="TARGET", help="as for run; workers must reach its address")
     parser.add_argument("--store", type=_store, required=True, metavar="STORE", help="made if there is none")
+    _night(parser)
     parser.add_argument("--spark", metavar="MASTER", help="such as 'local[*]' (default: in this process)")
     _conf(parser)
     parser.add_argument("--driver", type=_drivers, default="wire", metavar="NAME", help="as for run, one of them")
@@ -401,6 +403,11 @@ def _label(parser: argparse.ArgumentParser) -> None:
         "--target", type=_label_text, dest="label", metavar="LABEL",
         help="what traces and tables call the broker (default: its address, or the TARGET)",
     )  # fmt: skip
+
+
+def _night(parser: argparse.ArgumentParser) -> None:
+    help_of_day = "of its recordings in the store (default: today in UTC), where a night goes beyond midnight"
+    parser.add_argument("--day", type=_day, metavar="YYYY-MM-DD", help=help_of_day)
 
 
 def _label_text(text: str) -> str:

@@ -60,7 +60,8 @@ def hdfs(directory: Path) -> Iterator[str]:
         found.bind(("127.0.0.1", 0))
         address = f"hdfs://127.0.0.1:{found.getsockname()[1]}"
     java = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", _classes(directory)]
-    (directory / "core-site.xml").write_text(_settings(directory, address))
+    for name in ("core-site.xml", "hdfs-site.xml"):  # each is read after defaults of its own
+        (directory / name).write_text(_settings(directory, address))
     formatting = [*java, f"{_SERVER}.namenode.NameNode", "-format", "-nonInteractive"]
     subprocess.run(formatting, cwd=directory, capture_output=True, check=True)
     with ExitStack() as running:

@@ -24,6 +24,8 @@ from amqpspec.pipeline.judging.judged_parts import write_judgements
 from amqpspec.pipeline.store.adding import add_trace
 from amqpspec.pipeline.store.labels import label_in_store
 from amqpspec.pipeline.store.store import create_store, open_store
+from amqpspec.targets.address import Address
+from tests.proxies import recording
 
 LINES = ("a.1 queue.declare q1", "a.1 basic.publish routing-key=q1 body=m1", "a.1 basic.get q1")
 FAULT = "get-empty-with-messages"
@@ -68,12 +70,13 @@ def test_a_campaign_prints_what_failed_and_has_the_gate(tmp_path: Path, capsys: 
         )
     )
     command = ["campaign", f"embedded:{FAULT}", "--store", str(tmp_path / "store"), "--sequences", "30", "--seed", "1",
-               "--shrinking-time", "0", "--target", "shop"]  # fmt: skip
+               "--shrinking-time", "0", "--target", "shop", "--day", "2026-11-01"]  # fmt: skip
     assert main([*command, "--run", "red"]) == 1
     assert "shop: " in capsys.readouterr().out
     assert main([*command, "--run", "green", "--deviations", str(accepted)]) == 0
     assert "more as is accepted" in capsys.readouterr().out
-    assert {part.target for part in open_store(tmp_path / "store").contents().parts} == {"shop"}
+    parts = open_store(tmp_path / "store").contents().parts
+    assert {(part.target, part.day) for part in parts} == {("shop", "2026-11-01")}
 
 
 def test_one_broker_has_one_label() -> None:
@@ -82,6 +85,24 @@ def test_one_broker_has_one_label() -> None:
     assert label_in_store("amqps://u@[::1]:5671/ through pika") == "amqps://[::1]:5671 through pika"
     assert label_in_store("docker:rabbitmq:4.3") == "docker:rabbitmq:4.3"
     assert label_in_store("shop") == "shop"
+
+
+def test_run_and_record_have_the_label_that_target_names(tmp_path: Path) -> None:
+    store = str(tmp_path / "store")
+    assert main(["run", "embedded", "--only", "GET-001", "--sequences", "0", "--target", "shop", "--store", store,
+                 "--day", "2026-11-01", "--out", str(tmp_path / "run"), "--quiet"]) == 0  # fmt: skip
+    with EmbeddedBroker() as broker:
+        upstream = f"amqp://127.0.0.1:{broker.address.port}"
+        with recording(upstream, tmp_path / "recorded", "--target", "shop") as proxy:
+            address = Address("127.0.0.1", proxy.port)
+            with TraceWriter(tmp_path / "unused.jsonl") as trace:
+                described = TargetDescription("x", "amqpspec", "1", DEFAULT_DIALECT.name)
+                place = Place(TargetUnderTest(address, described, deadline=0.3), trace)
+                place.carry_out(CommandSequence("s 1", tuple(map(parse_command, LINES))))
+    assert main(["pipeline", "import", store, str(tmp_path / "recorded")]) == 0
+    parts = open_store(store).contents().parts
+    assert len({part.run for part in parts}) == 2 and {part.target for part in parts} == {"shop"}
+    assert "2026-11-01" in {part.day for part in parts}
 
 
 def test_who_logs_in_is_no_part_of_the_label_in_a_store(tmp_path: Path) -> None:
