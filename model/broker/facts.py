@@ -21,6 +21,13 @@ class DeliveryOver(NamedTuple):
     again: str
 
 
+class Routed(NamedTuple):
+    """A message of that body went where that requirement says, or nowhere by it."""
+
+    body: bytes
+    requirement: str
+
+
 def remember(latest: dict[str, str], name: str, requirement: str) -> None:
     """That what has this name ended by that requirement: of the latest ones only."""
     latest[name] = requirement
