@@ -6,8 +6,7 @@ part share them: a fork copies none. No rule goes by them but one (`Queue.gone`)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 #: As many are kept of each kind, of each queue or channel.
 REMEMBERED = 64
@@ -15,12 +14,18 @@ REMEMBERED = 64
 Fact = TypeVar("Fact")
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryOver:
+class DeliveryOver(NamedTuple):
     """The delivery of that number is over: whoever settles it again breaks that requirement."""
 
     tag: int
     again: str
+
+
+class Routed(NamedTuple):
+    """A message of that body went where that requirement says, or nowhere by it."""
+
+    body: bytes
+    requirement: str
 
 
 def remember(latest: dict[str, str], name: str, requirement: str) -> None:

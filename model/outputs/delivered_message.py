@@ -232,4 +232,4 @@ def _gone_after_restart(gone: Gone) -> str:
 
 def routed_by(broker: Broker, body: bytes) -> str | None:
     """The requirement that decided where a message of late went, or that it went nowhere."""
-    return next((reason for published, reason in reversed(broker.bookkeeping.published) if published == body), None)
+    return next((each.requirement for each in reversed(broker.bookkeeping.published) if each.body == body), None)

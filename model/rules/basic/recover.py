@@ -27,7 +27,7 @@ from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.ruling import Outcome, Ruling
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.basic.settlement import put_away, take_off
+from amqpspec.model.rules.basic.settlement import apply_ruling, take_off
 
 
 def recover_async(broker: Broker, channel: Channel, method: Method, requirement: str = "RECOVER-002") -> None:
@@ -40,7 +40,7 @@ def recover_async(broker: Broker, channel: Channel, method: Method, requirement:
     if settled:
         broker.fired(requirement)
     ruling = Ruling(Outcome.REQUEUED, failed=not broker.dialect.quorum_nack_has_not_failed)
-    put_away(broker, channel, tags, settled, ruling, requirement)
+    apply_ruling(broker, channel, tags, settled, ruling, requirement)
     channel.note_over(*tags, again="RECOVER-004")
 
 

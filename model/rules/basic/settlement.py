@@ -3,7 +3,7 @@
 The client names deliveries by their tags, singly or up to one (`tags_named`), and rules on them. What it names leaves
 the channel, whose consumers have room for as many more (`take_off`). Then the ruling is carried out on the messages:
 acknowledged ones are gone, discarded ones are gone or become dead letters, requeued ones are ready again
-(`put_away`). In a transaction all of this waits for the commit. Source: RabbitMQ guide, consumer acknowledgements;
+(`apply_ruling`). In a transaction all of this waits for the commit. Source: RabbitMQ guide, consumer acknowledgements;
 rabbit_channel:collect_acks.
 
 Requirements:
@@ -116,7 +116,7 @@ def carry_out(broker: Broker, channel: Channel, tags: Sequence[int], ruling: Rul
     settled = take_off(broker, channel, tags, requirement)
     for _, entry in settled:
         broker.comes_under(channel, *_shown_by(broker, channel, entry))
-    put_away(broker, channel, tags, settled, ruling, requirement)
+    apply_ruling(broker, channel, tags, settled, ruling, requirement)
 
 
 # ------------------------------------------------------------------------------------------ which deliveries
@@ -206,7 +206,7 @@ def _shown_by(broker: Broker, channel: Channel, entry: Unacknowledged) -> Iterat
             yield "ACK-024"
 
 
-def put_away(
+def apply_ruling(
     broker: Broker, channel: Channel, tags: Sequence[int], settled: Settled, ruling: Ruling, requirement: str
 ) -> None:
     """What the ruling means for the messages. `tags`: all that were settled with them."""

@@ -173,12 +173,12 @@ def _note_unfinished(broker: Broker, channel: Channel) -> None:
     """What the client had not completed is nothing, and is to blame if it turns up."""
     if channel.assembly is not None:
         broker.fired(HALF_CONTENT)
-        broker.bookkeeping.published.append((b"".join(channel.assembly.pieces), HALF_CONTENT))
+        broker.bookkeeping.note_published(HALF_CONTENT, b"".join(channel.assembly.pieces))
     transaction = channel.transaction
     if transaction is not None and (transaction.publications or transaction.rulings):
         broker.fired(COMMITTED)
         bodies = [publication.pattern.content.body for publication in transaction.publications]
-        broker.bookkeeping.published.extend((body, COMMITTED) for body in bodies)
+        broker.bookkeeping.note_published(COMMITTED, *bodies)
         channel.transaction = None
 
 
