@@ -41,7 +41,7 @@ class Position:
     published: int = 0
     #: the time, in seconds
     now: float = 1.0
-    #: where its messages are, once that was looked for: queues and bodies of those that are there, and of those gone
+    #: queues and bodies of its messages, once they were looked for: of those that are there, and of those that are gone
     places: tuple[Counter[tuple[str, bytes]], Counter[tuple[str, bytes]]] | None = field(default=None, init=False)
 
     @property
