@@ -14,8 +14,8 @@ from amqpspec.pipeline.campaign_shrinking import shrunk_file
 from amqpspec.pipeline.judging.judged_parts import TableSource, table_source
 from amqpspec.pipeline.judging.kept_conservation import read_kept, rows_of_kept
 from amqpspec.pipeline.one_sequence import again, find_sequence
+from amqpspec.pipeline.store.any_files import AddressedFiles
 from amqpspec.pipeline.store.files import StoreError, whole_file
-from amqpspec.pipeline.store.object_files import ObjectFiles
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store, open_store
 from amqpspec.pipeline.table_engine import arrow_of, table_engine
@@ -88,6 +88,6 @@ def _has(part: Part, row: Mapping[str, Any]) -> bool:
 
 def _link(store: Store, part: Part, beside: Path) -> str:
     """From the page to the file with the sequence; "": there is none on this machine."""
-    if isinstance(store.files, ObjectFiles):
+    if isinstance(store.files, AddressedFiles):
         return ""
     return Path(os.path.relpath(store.files.named(part.trace), beside)).as_posix()

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from amqpspec.conformance.profile.profile import Profile, SeenChoice, SeenExtension
 from amqpspec.conformance.verdicts.judgement import TargetDescription
-from amqpspec.model.promises.features import FEATURES
+from amqpspec.model.promises.features import FEATURES, TOLD
 from amqpspec.reports.compatibility import (
     COMPATIBILITY_HEADING,
     compatibility_as_json,
@@ -71,7 +71,7 @@ def _extension(seen: SeenExtension) -> str:
     if seen.works and seen.announced:
         return "announced, and works"
     if seen.works:
-        return "works" if seen.capability in FEATURES else "not announced, and works"
+        return "works" if seen.capability in FEATURES or seen.capability in TOLD else "not announced, and works"
     if seen.announced:
         return f"announced, and does not work: {seen.observed}"
     return f"{seen.working}: {seen.observed}"

@@ -310,7 +310,8 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     importing.add_argument("--dialect", type=_dialect, metavar="NAME", help=help_of_dialect)
     judging = action("judge", "judge what was not judged yet")
     judging.add_argument("--again", action="store_true", help="judge what was judged before as well")
-    judging.add_argument("--outdated", action="store_true", help="and what another version of this program judged")
+    help_of_outdated = "and what other rules judged: another version, or this one before they were changed"
+    judging.add_argument("--outdated", action="store_true", help=help_of_outdated)
     judging.add_argument(
         "--requirement", action="append", default=[], metavar="ID", dest="requirements",
         help="and what says something of that requirement, after it has changed; with --outdated: both (repeatable)",

@@ -20,8 +20,10 @@ from amqpspec.conformance.profile.shows import (
     shows,
     shows_of_extensions,
     shows_of_meanings,
+    shows_of_told,
     without_words,
 )
+from amqpspec.conformance.profile.told import base_of_told, seen_of_told
 from amqpspec.conformance.profile.ways import carry_out_ways, seen_ways
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.traces.trace import TraceWriter, read_trace
@@ -34,7 +36,7 @@ from amqpspec.model.promises.capabilities import METHODS, capability_of
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 from amqpspec.model.promises.dialects.settled import TEXT_CHOICES, with_choices
-from amqpspec.model.promises.features import FEATURES
+from amqpspec.model.promises.features import FEATURES, TOLD
 from amqpspec.model.promises.registry import requirement
 from amqpspec.model.promises.text_means import COUNTS, GET, MEANS, ROUND_TRIP
 from amqpspec.model.promises.text_values import TextChoice, Value
@@ -75,7 +77,7 @@ def measure(
     target: TargetUnderTest,
     trace_file: Path | None = None,
     choices: Collection[str] = TEXT_CHOICES,
-    extensions: Collection[str] = EXTENSIONS,
+    extensions: Collection[str] = (*EXTENSIONS, *TOLD),
     start_again: Callable[[], TargetUnderTest] | None = None,
     *,
     ways: bool = True,
@@ -91,6 +93,7 @@ def measure(
     left_out = means_names | lacking_needs
     of_choices = {name: file for name, file in shows().items() if name in choices and name not in left_out}
     of_extensions = {name: file for name, file in shows_of_extensions().items() if name in extensions}
+    of_told = {name: file for name, file in shows_of_told().items() if name in extensions}
     with tempfile.TemporaryDirectory(prefix="amqpspec-") as directory:
         place = trace_file or Path(directory) / "profile.jsonl"
         with TraceWriter(place) as trace:
@@ -100,7 +103,8 @@ def measure(
             lacking = _lacking(means)
             bases = {name: with_choices(_base_of(name), lacking) for name in of_choices}
             bases |= {name: with_choices(_text_of(name), lacking) for name in of_extensions}
-            done = carrying_out.carry_out({**of_choices, **of_extensions}, bases)
+            bases |= {name: with_choices(base_of_told(name), lacking) for name in of_told}
+            done = carrying_out.carry_out({**of_choices, **of_extensions, **of_told}, bases)
             rows = rows_by_name(place)
             announced = target.capabilities or frozenset()
             errors: list[SuiteError] = carrying_out.errors
@@ -117,11 +121,15 @@ def measure(
             otherwise |= dict.fromkeys(_meaning_something_else(carrying_out, place, in_part), Working.OTHER_MEANING)
             done_ways = carry_out_ways(carrying_out) if ways else set()
             seen = seen_ways(done_ways, rows_by_name(place) if done_ways else {})
+    told = (seen_of_told(name, rows[name]) for name in of_told if name in done)
     seen_rows = {name: rows[name] for name in TEXT_CHOICES if name in of_choices and name in done}
     seen_choices = _all_seen(seen_rows, lacking, errors)
     return Profile(
         (*(each for each in means if each.choice.name in choices), *seen_choices),
-        tuple(replace(each, working=otherwise.get(each.capability, each.working)) for each in seen_extensions),
+        (
+            *(replace(each, working=otherwise.get(each.capability, each.working)) for each in seen_extensions),
+            *(each for each in told if each is not None),
+        ),
         tuple(sorted(announced.difference(of_extensions))),
         tuple(errors),
         ways=seen,

@@ -12,7 +12,7 @@ from amqpspec.model.promises.dialect_names import choices_of
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
 from amqpspec.model.promises.dialects.settled import ALL_CHOICES, with_choices
-from amqpspec.model.promises.features import FEATURES
+from amqpspec.model.promises.features import FEATURES, TOLD
 from amqpspec.model.promises.text_contradictions import RABBITMQ
 from amqpspec.model.promises.text_means import MEANS
 from amqpspec.model.promises.text_values import TextChoice, Value
@@ -81,7 +81,8 @@ class SeenExtension:
     @property
     def in_short(self) -> str:
         """What came of trying it, in a few words."""
-        return f"{self.capability}: tried, {_IN_SHORT[self.working]}"
+        own = "; how a broker does it is RabbitMQ's way" if self.works and self.capability in TOLD else ""
+        return f"{self.capability}: tried, {_IN_SHORT[self.working]}{own}"
 
     @property
     def is_judged(self) -> bool:

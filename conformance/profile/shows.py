@@ -1,6 +1,6 @@
 """The command files that show a choice (`shows/`, named after it), an extension (`extensions/`), another meaning of one
-(`meanings/`), what the suite looks by (`means_otherwise/`), a setting of RabbitMQ (`of_settings/`), or a way of
-RabbitMQ's own (`of_ways/`).
+(`meanings/`), what the suite looks by (`means_otherwise/`), a setting of RabbitMQ (`of_settings/`), a way of
+RabbitMQ's own (`of_ways/`), or a feature that is not judged (`told/`).
 """
 
 from __future__ import annotations
@@ -61,6 +61,12 @@ def shows_of_ways() -> Mapping[str, CommandFile]:
 
 
 @cache
+def shows_of_told() -> Mapping[str, CommandFile]:
+    """By the name of a feature that is tried and told, and not judged (`model.promises.features.TOLD`)."""
+    return _read(_DIRECTORY / "told")
+
+
+@cache
 def without_words(feature: str) -> CommandFile | None:
     """The commands that show the feature, and nothing in them that asks for it; None: they cannot do without."""
     file = shows_of_extensions()[feature]
@@ -86,7 +92,7 @@ def _without(command: Command, words: Collection[str]) -> Command:
 
 def gentle() -> list[str]:
     """The choices and capabilities that are shown by what every broker survives."""
-    return [name for name, file in {**shows(), **shows_of_extensions()}.items() if not file.rough]
+    return [name for name, file in {**shows(), **shows_of_extensions(), **shows_of_told()}.items() if not file.rough]
 
 
 def _read(directory: Path) -> Mapping[str, CommandFile]:

@@ -17,6 +17,7 @@ from amqpspec.conformance.session.target_under_test import TargetUnderTest
 from amqpspec.conformance.session.through_library import not_expressible
 from amqpspec.model.promises.capabilities import METHODS, lacking
 from amqpspec.model.promises.dialects import dialect_named
+from amqpspec.model.promises.features import told_of
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.protocol.methods import FAULTS, OPERATOR
 from amqpspec.targets.brokers.operator import asked_of, not_offered
@@ -45,10 +46,11 @@ def not_applicable(target: TargetUnderTest) -> dict[str, str]:
     """
     reasons: dict[str, str] = {}
     for id, each in requirements().items():
+        told = target.not_working.get(told_of(id))
         tried = (why for feature in each.features if (why := target.not_working.get(feature)))
         if absent := _absent(target, (), [id]):
             reasons[id] = target.not_working.get(absent, f"the broker does not advertise {absent}")
-        elif each.note_in(target.description.dialect) is None and (why := next(tried, None)) is not None:
+        elif each.note_in(target.description.dialect) is None and (why := next(tried, told)) is not None:
             reasons[id] = why
     runnable: set[str] = set()
     for scenario in selected((), target.description.dialect):

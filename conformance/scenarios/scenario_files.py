@@ -15,12 +15,13 @@ from pathlib import Path
 from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_file import CommandFile, CommandFileError, read_command_file
 from amqpspec.conformance.session.command_sequence import CommandSequence
+from amqpspec.conformance.verdicts.blame import said_by
 from amqpspec.model.promises.choices import DeprecatedFeature, Dialect
 from amqpspec.model.promises.dialect_names import base_of
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.features import means_something
-from amqpspec.model.promises.registry import AS_STATED, DIALECT_NAMES, Requirement, requirements, with_own
+from amqpspec.model.promises.registry import AS_STATED, DIALECT_NAMES, Requirement, with_own
 from amqpspec.model.promises.settings import law_of
 from amqpspec.model.protocol.methods import Content, Table
 from amqpspec.model.rules.basic.message_checks import KEY_HEADERS
@@ -172,7 +173,7 @@ def why_not_of(scenario: CommandFile, dialect: Dialect) -> str:
         return scenario.own
     if scenario.dialects and base_of(dialect.name) not in scenario.dialects:
         return f"for {', '.join(scenario.dialects)}"
-    if id is not None and requirements()[id].note_in(dialect.name) is None:
+    if id is not None and said_by(id, dialect) is None:
         return f"{id} is no matter of the text or of its features"
     for command in scenario.commands:
         for name, value in _arguments(command).items() if command.method == "queue.declare" else ():
@@ -194,7 +195,7 @@ def _durable(command: Command) -> Command:
 
 def _in_the_text(scenario: CommandFile, dialect: Dialect) -> CommandFile:
     """The scenario, whose queues have no type, whose messages have nothing that is neither in the text nor among the
-    features that are there, and whose bindings are in the text.
+    features that are there, and whose bindings are in the text. It shows what has the same there as its requirement.
     """
     topics = {_exchange(each) for each in scenario.commands if each.arguments.get("type") == "topic"}
     in_the_text = (
@@ -203,7 +204,8 @@ def _in_the_text(scenario: CommandFile, dialect: Dialect) -> CommandFile:
         if not _matches_otherwise(each) and (_exchange(each) not in topics or _has_key_of_topics(each))
     )
     commands = (replace(each, content=without_meaning(each.content, dialect)) for each in in_the_text)
-    return replace(scenario, commands=tuple(without_reserved(_without_type(each)) for each in commands))
+    left = tuple(without_reserved(_without_type(each)) for each in commands)
+    return replace(scenario, commands=left, requirement=scenario.requirement and said_by(scenario.requirement, dialect))
 
 
 def _matches_otherwise(command: Command) -> bool:

@@ -43,7 +43,37 @@ IN_THE_TEXT: Mapping[str, str] = {
     "CONN-021": "QUEUE-020",
     # methods for clients only
     "CANCEL-009": "CHAN-011",
+    # each publish is confirmed once, in one frame with others or alone
+    "CONFIRM-005": "CONFIRM-003",
+    # arguments are compared, as the other fields are
+    "QUEUE-010": "QUEUE-007",
+    # a publish is confirmed by number where that was asked for
+    "TX-004": "CONFIRM-002",
+    # what was not committed does not happen, whatever ends the transaction
+    "TX-009": "TX-002",
+    # the same over a restart: what was delivered is redelivered
+    "DURABLE-003": "ACK-015",
+    "DURABLE-020": "ACK-015",
+    # a confirm of what is persistent says that it is on disk
+    "DURABLE-004": "CONFIRM-016",
+    # no connection survives a restart
+    "DURABLE-006": "QUEUE-020",
+    "DURABLE-007": "TX-002",
+    "DURABLE-008": "STREAM-003",
+    "DURABLE-011": "TTL-002",
+    # what is acknowledged is gone
+    "DURABLE-012": "ACK-001",
+    "DURABLE-014": "SERVER-001",
+    "DURABLE-015": "QUEUE-021",
+    "DURABLE-016": "DLX-001",
+    "DURABLE-018": "QUEUE-027",
 }
+
+
+def said_by(requirement: str, dialect: Dialect) -> str | None:
+    """The requirement itself, or the one that has the same in the text or a feature of the dialect; None: nothing."""
+    return next((each for each in (requirement, IN_THE_TEXT.get(requirement)) if each and _is_in(each, dialect)), None)
+
 
 #: The rule of a frame in the text: what a broker breaks that does not send it where it is due, or sends it unasked,
 #: whatever RabbitMQ's own rule says why.

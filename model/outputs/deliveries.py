@@ -56,7 +56,7 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
-from amqpspec.model.broker.dead_letter_headers import EXPIRED, is_first_here, is_likely
+from amqpspec.model.broker.dead_letter_headers import EXPIRED, is_likely
 from amqpspec.model.broker.dead_letter_headers import shown_by as shown_by_dead_letter
 from amqpspec.model.broker.delivery_timeouts import begin_delivery, spare
 from amqpspec.model.broker.limits import note_delivery, nothing_was_got
@@ -194,7 +194,7 @@ def _take_from_open(
     tag = channel.next_tag
     channel.next_tag = tag + 1
     if no_ack:
-        channel.automatic.append(tag)
+        channel.note_over(tag, again="CONSUME-013")
         spare(broker, channel, queue, consumer)
     else:
         entry = channel.unacknowledged[tag] = Unacknowledged(message, queue, consumer)
@@ -244,7 +244,7 @@ def _hand_over(
         fired.append(priority_requirement(queue))
     if any(other is not queue and channel.key in {c.channel for c in other.consumers} for other in broker.deliverable):
         fired.append("CONSUME-015")
-    if is_first_here(message):
+    if message.is_first_here:
         shown = shown_by_dead_letter(queue, message)
         if message.deaths[0]["reason"] == EXPIRED and not broker.bookkeeping.counting:
             broker.bookkeeping.exercised.update(shown)  # it comes in its own time, whatever else is going on
@@ -258,7 +258,7 @@ def _hand_over(
     if consumer is not None:
         fired.extend(note_turn(broker, queue, consumer, message))
     if no_ack:
-        channel.automatic.append(tag)
+        channel.note_over(tag, again="CONSUME-013")
         spare(broker, channel, queue, consumer)
         broker.note_gone(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")

@@ -326,7 +326,7 @@ def _closed_for_time(broker: Broker, channel: Channel, method: Method) -> str:
     if spared := exempt_on(broker, channel):
         return spared
     if broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
-        return "TIMEOUT-003" if channel.settled else "TIMEOUT-001"
+        return "TIMEOUT-003" if channel.over else "TIMEOUT-001"
     if broker.connections[channel.connection].is_told_of_cancels:
         return "TIMEOUT-008" if channel.consumers else "TIMEOUT-011"
     return "TIMEOUT-009"

@@ -68,6 +68,21 @@ FEATURES: Mapping[str, Feature] = MappingProxyType(
     }
 )
 
+#: What is tried and told, and not judged, as how a broker does it is RabbitMQ's own way: to what such a broker has, and
+#: the area of its requirements.
+TOLD: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "x-consumer-timeout": ("what nobody acknowledges in so long goes back to its queue", "TIMEOUT"),
+        "x-queue-type=quorum": ("a queue takes what failed more often than x-delivery-limit says out", "QUORUM"),
+    }
+)
+
+
+def told_of(requirement: str) -> str:
+    """What of `TOLD` the requirement is about; "": nothing."""
+    area = requirement.rpartition("-")[0]
+    return next((name for name, (_, of_area) in TOLD.items() if of_area == area), "")
+
 
 def means_something(dialect: Dialect, argument: str, value: Any) -> bool:
     """Does that argument of queue.declare mean something to a broker that is held to the text and its features?"""

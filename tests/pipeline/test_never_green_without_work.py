@@ -23,7 +23,7 @@ from amqpspec.pipeline.views import read_judgements
 from tests.pipeline.stand_in import judge, write_trace
 
 GOOD = [(1, b"m1"), (2, b"m2")]
-ELSEWHERE = ["hdfs://host:8020/store", "file:///tmp/store", "dbfs:/store", "http://host/store"]
+ELSEWHERE = ["ftp://host:8020/store", "file:///tmp/store", "dbfs:/store", "http://host/store"]
 
 
 @pytest.fixture
@@ -63,12 +63,12 @@ def test_what_is_elsewhere_is_refused_and_makes_no_folder(
 def test_an_interface_of_the_package_refuses_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for use in (
-        lambda: create_store("hdfs://host/store"),
-        lambda: open_store(Path("hdfs://host/store")),
-        lambda: import_traces("hdfs://host/store", []),
-        lambda: live(tmp_path, Path("hdfs://host/out"), "local[1]", lambda number, lines: None),
+        lambda: create_store("ftp://host/store"),
+        lambda: open_store(Path("ftp://host/store")),
+        lambda: import_traces("ftp://host/store", []),
+        lambda: live(tmp_path, Path("ftp://host/out"), "local[1]", lambda number, lines: None),
     ):
-        with pytest.raises(StoreError, match=r"hdfs://host/[a-z]+: hdfs:// is not served"):
+        with pytest.raises(StoreError, match=r"ftp://host/[a-z]+: ftp:// is not served"):
             use()
     assert list(tmp_path.iterdir()) == []
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,6 +13,7 @@ import pytest
 
 from amqpspec import EmbeddedBroker
 from amqpspec.command_line import main
+from amqpspec.conformance import version
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.command_sequence import CommandSequence, Place
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -126,6 +129,30 @@ def test_only_what_is_outdated_is_judged_again(tmp_path: Path, capsys: pytest.Ca
         assert main(["pipeline", "judge", str(store.root), *options]) == 0
         assert capsys.readouterr().out.startswith(sequences), options
     assert main(["pipeline", "judge", str(store.root), "--requirement", "GET-999"]) == 2
+
+
+def test_rules_that_were_changed_are_another_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Between two releases as well: what one file of the model says is a part of it."""
+    store = create_store(tmp_path / "store")
+    add_trace(store, recorded(tmp_path / "t.jsonl"), run="n")
+    assert main(["pipeline", "judge", str(store.root)]) == 0
+    package = tmp_path / "package"
+    for folder in ("model", "conformance/verdicts", "pipeline/judging"):
+        shutil.copytree(Path(str(resources.files("amqpspec"))) / folder, package / folder)
+    told = []
+    for change in ("", "# a change\n"):
+        with (package / "model/rules/basic/recover.py").open("a") as file:
+            file.write(change)
+        with monkeypatch.context() as patch:
+            patch.setattr(version.resources, "files", lambda name: package)
+            version.judge_version.cache_clear()
+            capsys.readouterr()
+            assert main(["pipeline", "judge", str(store.root), "--outdated"]) == 0
+            told.append(capsys.readouterr().out.partition(",")[0])
+    version.judge_version.cache_clear()
+    assert told == ["0 sequences", "1 sequence"]
 
 
 def test_a_sequence_of_the_store_is_carried_out_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

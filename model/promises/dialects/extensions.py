@@ -14,11 +14,11 @@ from amqpspec.model.promises.dialect_names import SEPARATOR, base_of, capabiliti
 from amqpspec.model.promises.dialects.amqp_0_9_1 import AMQP_0_9_1
 from amqpspec.model.promises.features import FEATURES
 
-#: What can be held to beside the text: capabilities, and features that no capability tells of. Of connection.blocked
-#: nothing can be seen from outside.
+#: What can be held to beside the text: capabilities, and features that no capability tells of.
 EXTENSIONS = (
     "authentication_failure_close",
     "basic.nack",
+    "connection.blocked",
     "consumer_cancel_notify",
     "consumer_priorities",
     "exchange_exchange_bindings",

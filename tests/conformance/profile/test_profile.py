@@ -33,8 +33,8 @@ def seen(name: str, *values: str) -> SeenChoice:
 
 def test_each_choice_and_extension_has_commands_that_show_it() -> None:
     assert set(shows()) == set(TEXT_CHOICES)
-    # there is no seeing that a failed login is answered, for who may log in
-    assert set(shows_of_extensions()) == set(EXTENSIONS) - {"authentication_failure_close"}
+    # there is no seeing that a failed login is answered, for who may log in, nor an alarm, for who has no operator
+    assert set(shows_of_extensions()) == set(EXTENSIONS) - {"authentication_failure_close", "connection.blocked"}
 
 
 def test_what_the_text_does_not_allow_is_no_part_of_the_dialect() -> None:
@@ -65,8 +65,9 @@ def test_an_extension_counts_where_it_is_announced_or_shown() -> None:
         SeenExtension("streams", False, Working.REFUSED),
     )
     profile = Profile((), extensions, ("authentication_failure_close", "connection.blocked"))
-    assert profile.held_to == ("authentication_failure_close", "basic.nack", "publisher_confirms", "expiration")
-    assert profile.dialect.name == "amqp-0-9-1+authentication_failure_close+basic.nack+publisher_confirms+expiration"
+    held_to = ("authentication_failure_close", "basic.nack", "connection.blocked", "publisher_confirms", "expiration")
+    assert profile.held_to == held_to
+    assert profile.dialect.name == "+".join(("amqp-0-9-1", *held_to))
 
 
 def test_choices_in_words() -> None:

@@ -36,7 +36,7 @@ from amqpspec.model.promises.dialects.extensions import EXTENSIONS, text_with
         ({"product": "GarageMQ", "capabilities": {"basic.nack": True}}, "amqp-0-9-1+basic.nack"),
         (
             {"capabilities": {"publisher_confirms": True, "connection.blocked": True, "basic.nack": True}},
-            "amqp-0-9-1+basic.nack+publisher_confirms",
+            "amqp-0-9-1+basic.nack+connection.blocked+publisher_confirms",
         ),
         ({"capabilities": {"basic.nack": False}}, "amqp-0-9-1"),
         ({"product": "amqpspec", "dialect": "amqp-0-9-1+basic.nack"}, "amqp-0-9-1+basic.nack"),
