@@ -17,7 +17,7 @@ from mkdocs.structure.files import File, Files
 
 from amqpspec.conformance.explore.example import example
 from amqpspec.conformance.failures.by_hand import needs_operator
-from amqpspec.conformance.failures.reproducer import program_of_finding, reproducer
+from amqpspec.conformance.failures.reproducer import program_of_finding
 from amqpspec.conformance.failures.shrink import waits
 from amqpspec.conformance.failures.signs import ONLY_BY_FRAMES, Signs, signs_in, without_signs
 from amqpspec.conformance.language.command_file import parse_command_file
@@ -52,7 +52,7 @@ _HOW_TO_READ = (
 )
 _HOW_TO_RUN = (
     "It takes the broker's URL as its argument. Its last line says whether it has seen the finding, as does its exit "
-    "code: 1 if it has, 0 if not, 2 or 3 if there is no broker. A test runs it on each version that is named above."
+    "code: 1 if it has, 0 if not, 2 or 3 if that cannot be told. A test runs it on each version that is named above."
 )
 
 
@@ -222,10 +222,10 @@ def shown(finding: Finding) -> list[Shown]:
             (finding.said("Promise") or "see the rule",), (),
         )  # fmt: skip
         signs = tuple(signs_in(block))
-        written = reproducer if ONLY_BY_FRAMES in block else program_of_finding
         made.append(
             Shown(
-                without_signs(block), written(file.commands, failure, signs), signs,
+                without_signs(block),
+                program_of_finding(file.commands, failure, signs, only_by_methods=ONLY_BY_FRAMES in block), signs,
                 needs_operator(file.commands), waits(file.commands),
             )
         )  # fmt: skip

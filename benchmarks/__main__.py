@@ -81,6 +81,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--searched", type=int, default=bulk.SEARCHED, metavar="FRAMES",
         help="bulk: of a store of plain traffic and one of searches; 0: none",
     )  # fmt: skip
+    parser.add_argument("--beside", metavar="ADDRESS", help="bulk: where the same stores are made in an object store")
+    parser.add_argument("--no-broker", action="store_true", help="bulk: none at full load to hold the rates against")
     parser.add_argument("--no-write", action="store_true", help="leave benchmarks/results.md alone")
     return parser.parse_args(arguments)
 
@@ -93,7 +95,8 @@ def _measure(part: str, options: argparse.Namespace) -> ResultTable:
     if part == "offline":
         return offline.run(options.repetitions, options.fresh)
     if part == "bulk":
-        return bulk.run(options.lengths, searched=options.searched)
+        broker = "" if options.no_broker else bulk.BROKER
+        return bulk.run(options.lengths, searched=options.searched, broker=broker, beside=options.beside)
     if part == "open-world":
         return open_world.run()
     if part == "recording":

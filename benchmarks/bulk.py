@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 from amqpspec.pipeline.store.store import open_store
 from benchmarks.errors import Invalid
@@ -26,7 +27,7 @@ SEARCHED = 200_000
 MASTERS = ("", "local[1]", "local[2]")
 BROKER = "docker:amqpspec/rabbitmq:4.3"
 HEADER = (
-    "recording", "frames", "sequences", "judged by", "seconds", "frames/s", "µs per frame",
+    "recording", "store", "frames", "sequences", "judged by", "seconds", "frames/s", "µs per frame",
     "µs of processor time per frame", "of that the JVM and the driver", "start, s", "peak, MiB",
     "driver / JVM / workers, MiB", "made in, s", "making: peak, MiB", "store, MB",
 )  # fmt: skip
@@ -35,24 +36,30 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 def run(
     lengths: Sequence[int] = LENGTHS, masters: Sequence[str] = MASTERS, searched: int = SEARCHED, broker: str = BROKER,
-    seconds: float = SECONDS,
+    seconds: float = SECONDS, beside: str | None = None,
 ) -> ResultTable:  # fmt: skip
     """Make stores and judge them: those of applications in every way, the longest of several in the last only.
 
+    `beside`: an address in an object store, at which those of applications are made and judged as well.
+
     In those of applications one violation of each kind is planted: just these must be found. `searched`: frames of a
     store of plain traffic in lockstep, and of one of searches, which are judged in the last way as well; 0: none.
-    `broker`: at full load for so many `seconds`, twice.
+    `broker`: at full load for so many `seconds`, twice; "": none.
     """
     rows = []
     recordings = [("applications", length) for length in sorted(lengths)]
     recordings += [("traffic", searched), ("searches", searched)] if searched else []
     for kind, length in recordings:
         with tempfile.TemporaryDirectory(prefix="amqpspec-bulk-") as folder:
-            made = _made(Path(folder) / "store", kind, length)
+            places = [str(Path(folder) / "store")]
+            if beside is not None and kind == "applications":
+                places.append(f"{beside}/{length}-{uuid4().hex}")
             in_every_way = kind == "applications" and (length < max(lengths) or len(lengths) == 1)
-            for master in masters if in_every_way else masters[-1:]:
-                rows.append((*_measured(kind, made.store, master, made.planted), *made.columns))
-                print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+            for place in places:
+                made = _made(place, kind, length)
+                for master in masters if in_every_way else masters[-1:]:
+                    rows.append((*_measured(kind, place, master, made.planted), *made.columns))
+                    print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     return ResultTable(
         "Bulk: judging a store",
         HEADER,
@@ -65,7 +72,7 @@ def run(
             "of results included, the start of Spark apart. *Peak* is the resident memory of all processes together at "
             "the worst moment, with shared pages counted in each.",
             "Processor time is that of all processes, of Spark's start and end as well.",
-            _produced(broker, seconds),
+            *([_produced(broker, seconds)] if broker else []),
         ),
     )
 
@@ -83,16 +90,15 @@ def _produced(broker: str, seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    store: Path
     planted: int
     columns: tuple[str, str, str]
 
 
-def _made(store: Path, kind: str, length: int) -> _Made:
+def _made(store: str, kind: str, length: int) -> _Made:
     """A store with recordings of that kind, made by a process of its own."""
     is_open = kind == "applications"
     options = {"applications": ["--applications", "--planted"], "traffic": ["--traffic"], "searches": []}[kind]
-    command = [sys.executable, "-m", "benchmarks.bulk_recordings", str(store), "--frames", str(length), *options]
+    command = [sys.executable, "-m", "benchmarks.bulk_recordings", store, "--frames", str(length), *options]
     began = time.perf_counter()
     try:
         cost = run_watched(command, _ROOT)
@@ -100,11 +106,11 @@ def _made(store: Path, kind: str, length: int) -> _Made:
         raise Invalid(f"making {store} ended in {error.returncode}") from None
     octets = sum(part.octets for part in open_store(store).contents().parts)
     columns = f"{time.perf_counter() - began:.1f}", f"{cost.peak:,.0f}", f"{octets / 1e6:,.1f}"
-    return _Made(store, len(OPEN_KINDS) if is_open else 0, columns)
+    return _Made(len(OPEN_KINDS) if is_open else 0, columns)
 
 
-def _measured(kind: str, store: Path, master: str, planted: int) -> tuple[str, ...]:
-    command = [sys.executable, "-m", "benchmarks.bulk_once", str(store), *([master] if master else [])]
+def _measured(kind: str, store: str, master: str, planted: int) -> tuple[str, ...]:
+    command = [sys.executable, "-m", "benchmarks.bulk_once", store, *([master] if master else [])]
     try:
         cost = run_watched(command, _ROOT)
     except subprocess.CalledProcessError as error:
@@ -117,6 +123,7 @@ def _measured(kind: str, store: Path, master: str, planted: int) -> tuple[str, .
     beside = processor - cost.processor.get(WORKERS, 0.0) if master else 0.0
     return (
         kind,
+        store.partition("://")[0] if "://" in store else "folder",
         f"{frames:,}",
         f"{said['sequences']:,}",
         master or "one process",

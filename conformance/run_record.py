@@ -19,9 +19,9 @@ from amqpspec.conformance.under_way import UnderWay
 from amqpspec.conformance.verdicts.broken_rules import BrokenRules, Learned
 from amqpspec.conformance.verdicts.causes import Causes
 from amqpspec.conformance.verdicts.events import Listener, SequenceFinished, tell
+from amqpspec.conformance.verdicts.habits import habits
 from amqpspec.conformance.verdicts.judgement import SERVES_ON, Extent, RunResult, SequenceJudgement, SuiteError, erred
 from amqpspec.conformance.verdicts.run_tally import RunTally
-from amqpspec.conformance.verdicts.wrong_ends import wrong_ends
 from amqpspec.conformance.version import tool_version
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.model.promises.registry import requirements
@@ -175,7 +175,7 @@ class RunRecord:
             not_whole=self.not_whole,
             connections_left=self.connections_left,
             compatibility=target.compatibility,
-            causes=self._causes.causes + wrong_ends(failures),
+            causes=self._causes.causes + habits(failures),
             left_alone=tuple((rule, why) for rule, why in self._broken.avoided.items() if rule in left_alone),
             scenarios_extent=_extent(self._ended_by[True], self._ended_anew[True]),
             search_extent=searched,

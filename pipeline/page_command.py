@@ -14,8 +14,8 @@ from amqpspec.pipeline.campaign_shrinking import shrunk_file
 from amqpspec.pipeline.judging.judged_parts import TableSource, table_source
 from amqpspec.pipeline.judging.kept_conservation import read_kept, rows_of_kept
 from amqpspec.pipeline.one_sequence import again, find_sequence
+from amqpspec.pipeline.store.any_files import AddressedFiles
 from amqpspec.pipeline.store.files import StoreError, whole_file
-from amqpspec.pipeline.store.object_files import ObjectFiles
 from amqpspec.pipeline.store.parts import Part
 from amqpspec.pipeline.store.store import Store, open_store
 from amqpspec.pipeline.table_engine import arrow_of, table_engine
@@ -76,7 +76,8 @@ def _sequences(
             "run": found.part.run,
             "commands": commands[:_MOST_COMMANDS],
             "more": max(0, len(commands) - _MOST_COMMANDS),
-            "again": again(store, found.part, found.name, bool(commands), store.named(shrunk) if has_shrunk else None),
+            # `replay` takes files of this machine
+            "again": again(store, found.part, found.name, bool(commands), _file(store, shrunk) if has_shrunk else None),
             "shrunk": store.files.read(shrunk).decode() if has_shrunk else "",
             "trace": _link(store, found.part, beside),
         }
@@ -86,8 +87,12 @@ def _has(part: Part, row: Mapping[str, Any]) -> bool:
     return (part.target, part.run, part.day) == (row["target"], row["run"], str(row["day"]))
 
 
+def _file(store: Store, path: str) -> str | None:
+    """The path of a file of the store; None: it is at an address."""
+    return None if isinstance(store.files, AddressedFiles) else store.named(path)
+
+
 def _link(store: Store, part: Part, beside: Path) -> str:
     """From the page to the file with the sequence; "": there is none on this machine."""
-    if isinstance(store.files, ObjectFiles):
-        return ""
-    return Path(os.path.relpath(store.files.named(part.trace), beside)).as_posix()
+    file = _file(store, part.trace)
+    return "" if file is None else Path(os.path.relpath(file, beside)).as_posix()

@@ -1,4 +1,4 @@
-"""Files of an object store as a DataFrame: a data source of Spark whose tasks read them as all tasks do here.
+"""Files of a store at an address as a DataFrame: a data source of Spark whose tasks read them as all tasks do here.
 
 So no worker needs Hadoop's connector, whose bundle for S3 alone is half a gigabyte, and nothing of who may reach the
 store is told to Spark.
@@ -16,7 +16,7 @@ import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from amqpspec.pipeline.store.object_files import ObjectFiles
+from amqpspec.pipeline.store.any_files import AddressedFiles, files_at
 from amqpspec.pipeline.store.parts import Part
 
 _NAME = "amqpspec"
@@ -24,7 +24,7 @@ _NAME = "amqpspec"
 _BATCH = 4096
 
 
-def read_files(spark: Any, files: ObjectFiles, parts: Mapping[str, Part], described: str, schema: pa.Schema) -> Any:
+def read_files(spark: Any, files: AddressedFiles, parts: Mapping[str, Part], described: str, schema: pa.Schema) -> Any:
     """A DataFrame with the rows of all files, and `day`, `target` and `run` of their parts.
 
     `parts`: by the paths of files; `described`: the columns as Spark names them, `schema` without those three.
@@ -56,7 +56,7 @@ class _Reader(DataSourceReader):
         path, day, target, run = partition.value
         schema = ipc.read_schema(pa.py_buffer(bytes.fromhex(self._columns)))
         of_part = {"day": pa.scalar(date.fromisoformat(day)), "target": pa.scalar(target), "run": pa.scalar(run)}
-        with ObjectFiles(self._url).reading(path) as whole, pq.ParquetFile(whole) as file:
+        with files_at(self._url).reading(path) as whole, pq.ParquetFile(whole) as file:
             for batch in file.iter_batches(_BATCH):
                 columns = [_column(batch, field) for field in schema]
                 columns += [pa.repeat(value, batch.num_rows) for value in of_part.values()]

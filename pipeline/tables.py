@@ -299,7 +299,7 @@ def regressed(judgements: DataFrame, before: str | None = None, after: str | Non
         LEFT JOIN tested ON tested.target = compared.target AND tested.day = targets.night
                         AND tested.requirement = compared.requirement
         ORDER BY CASE WHEN is_now AND NOT was_then THEN 0 WHEN is_now THEN 1 ELSE 2 END,
-                 as_known, {_order("target", "identity")}
+                 as_known, target NULLS FIRST, sequences DESC, identity
         """,
         **{name: day for name, day in (("before", before), ("after", after)) if day},
     )

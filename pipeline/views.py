@@ -15,8 +15,8 @@ from amqpspec.pipeline import tables
 from amqpspec.pipeline.duckdb_source import load_rows
 from amqpspec.pipeline.judging.judged_parts import judged_parts
 from amqpspec.pipeline.judging.judgement_rows import JUDGEMENTS
+from amqpspec.pipeline.store.any_files import AddressedFiles
 from amqpspec.pipeline.store.live_files import LiveFile, live_files
-from amqpspec.pipeline.store.object_files import ObjectFiles
 from amqpspec.pipeline.store.parts import JUDGEMENTS as JUDGED
 from amqpspec.pipeline.store.parts import TRACES, Part
 from amqpspec.pipeline.store.store import Store, open_store
@@ -108,7 +108,7 @@ def _with_spark(spark: Any, store: Store, folder: str, files: Mapping[str, Part]
     described = ", ".join([*(f"`{field.name}` {_type(field.type)}" for field in schema), _PARTITIONS])
     if not files:
         return spark.createDataFrame([], described)
-    if isinstance(store.files, ObjectFiles):
+    if isinstance(store.files, AddressedFiles):
         from amqpspec.pipeline.spark_source import read_files
 
         return read_files(spark, store.files, files, described, schema)

@@ -19,7 +19,7 @@ MOST_RULES = 6
 def extent_lines(result: RunResult) -> list[str]:
     """Some lines, none where everything was judged to its end."""
     lines = [*_extent("scenarios", result.scenarios_extent), *_extent("sequences of the search", result.search_extent)]
-    lines += [_blocked(cause) for cause in result.causes if not cause.is_wrong_end]
+    lines += [_blocked(cause) for cause in result.causes if not cause.is_habit]
     return lines + ([_left_alone(result)] if result.left_alone else [])
 
 

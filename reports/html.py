@@ -86,7 +86,7 @@ def render_html(
 
     def causes_of(found: FoundFailure) -> list[Cause]:
         mine = [cause for cause in result.causes if cause.failure == found.failure.identity]
-        return [cause for cause in mine if not cause.is_wrong_end]
+        return [cause for cause in mine if not cause.is_habit]
 
     environment.globals.update(
         again=again, notes=notes, seconds_text=seconds_text, source_parts=source_parts, causes_of=causes_of,

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from amqpspec.conformance.verdicts.judgement import STREAM_ENDS, Cause, FoundFailure, RunResult, fails_a_run
+from amqpspec.conformance.verdicts.judgement import (
+    IS_TAKEN,
+    IS_WRONG,
+    STREAM_ENDS,
+    Cause,
+    FoundFailure,
+    RunResult,
+    fails_a_run,
+)
 from amqpspec.reports.text import plural
 
 
@@ -27,7 +35,11 @@ class Together:
 def in_words(cause: Cause) -> str:
     if cause.answer == STREAM_ENDS:
         return f"the broker ends the TCP connection where it has to send {cause.what}"
-    if cause.is_wrong_end:
+    if cause.answer == IS_TAKEN:
+        return f"the broker takes {cause.what}"
+    if cause.answer == IS_WRONG:
+        return f"the broker tells wrong {cause.what}"
+    if cause.is_habit:
         return f"the broker sends {cause.answer} where it has to send {cause.what}"
     if cause.answer:
         return f"the broker answers {cause.what} by {cause.answer}"

@@ -19,6 +19,7 @@ from amqpspec.model.promises.registry import AS_STATED, DIALECT_NAMES, Requireme
 from amqpspec.reports.requirement_relations import related, scenarios_of
 from amqpspec.reports.sources import source_parts
 from amqpspec.reports.text import visible
+from amqpspec.reports.wire_words import in_wire_words
 
 LEVELS: Mapping[str, str] = MappingProxyType(
     {
@@ -43,7 +44,7 @@ def requirement_page(each: Requirement, findings: Sequence[tuple[str, str]] = ()
     parts = [f"# {each.id} {text(each.title)}", text(each.statement), f"*{LEVELS[each.level]}.* Source: {source}"]
     if each.why:
         parts += ["## Why it is so", text(each.why)]
-    parts += ["## How it shows", f"{text(each.observable[:1].upper() + each.observable[1:])}.", *_scenarios(each)]
+    parts += ["## How it shows", f"{text(in_wire_words(each.observable))}.", *_scenarios(each)]
     parts += ["## What each version does", _versions(each), "## What brokers are known to do", *_known(each, findings)]
     others = [f"- [{id}]({id}.md) {text(requirements()[id].title)}" for id in related(each.id)]
     parts += ["## Related", "\n".join(others)] if others else []

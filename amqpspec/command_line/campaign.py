@@ -70,7 +70,7 @@ def _search(options: argparse.Namespace, console: Console) -> int:
     seed = random_seed() if options.seed is None else options.seed
     now = datetime.now(UTC)
     campaign = Campaign(
-        options.run or f"campaign-{now:%Y%m%dT%H%M%S}-seed-{seed}", now.date().isoformat(), seed,
+        options.run or f"campaign-{now:%Y%m%dT%H%M%S}-seed-{seed}", options.day or now.date().isoformat(), seed,
         options.sequences, options.time_budget, options.steps, tuple(options.theme),
         acceptance,
     )  # fmt: skip

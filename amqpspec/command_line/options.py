@@ -173,6 +173,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--out", type=_path, default=Path("amqpspec-out"), metavar="DIR", help="default amqpspec-out")
     parser.add_argument("--store", type=_store, metavar="STORE", help="add the trace to it (amqpspec pipeline)")
+    _night(parser)
     _label(parser)
     parser.add_argument("--junit", type=_path, metavar="FILE")
     parser.add_argument("--html", type=_path, metavar="FILE", help="default DIR/report.html")
@@ -310,7 +311,8 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
     importing.add_argument("--dialect", type=_dialect, metavar="NAME", help=help_of_dialect)
     judging = action("judge", "judge what was not judged yet")
     judging.add_argument("--again", action="store_true", help="judge what was judged before as well")
-    judging.add_argument("--outdated", action="store_true", help="and what another version of this program judged")
+    help_of_outdated = "and what other rules judged: another version, or this one before they were changed"
+    judging.add_argument("--outdated", action="store_true", help=help_of_outdated)
     judging.add_argument(
         "--requirement", action="append", default=[], metavar="ID", dest="requirements",
         help="and what says something of that requirement, after it has changed; with --outdated: both (repeatable)",
@@ -369,6 +371,7 @@ def _pipeline(parser: argparse.ArgumentParser) -> None:
 def _campaign(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("targets", nargs="+", metavar="TARGET", help="as for run; workers must reach its address")
     parser.add_argument("--store", type=_store, required=True, metavar="STORE", help="made if there is none")
+    _night(parser)
     parser.add_argument("--spark", metavar="MASTER", help="such as 'local[*]' (default: in this process)")
     _conf(parser)
     parser.add_argument("--driver", type=_drivers, default="wire", metavar="NAME", help="as for run, one of them")
@@ -400,6 +403,11 @@ def _label(parser: argparse.ArgumentParser) -> None:
         "--target", type=_label_text, dest="label", metavar="LABEL",
         help="what traces and tables call the broker (default: its address, or the TARGET)",
     )  # fmt: skip
+
+
+def _night(parser: argparse.ArgumentParser) -> None:
+    help_of_day = "of its recordings in the store (default: today in UTC), where a night goes beyond midnight"
+    parser.add_argument("--day", type=_day, metavar="YYYY-MM-DD", help=help_of_day)
 
 
 def _label_text(text: str) -> str:

@@ -264,7 +264,7 @@ def _add_to_store(options: argparse.Namespace) -> None:
     from amqpspec.pipeline.store.store import open_store
 
     try:
-        problems = add_trace(open_store(options.store), options.out / "trace.jsonl").problems
+        problems = add_trace(open_store(options.store), options.out / "trace.jsonl", day=options.day).problems
     except (StoreError, UnicodeError) as error:
         problems = [str(error)]
     for problem in problems:

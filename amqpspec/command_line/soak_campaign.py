@@ -44,8 +44,8 @@ def execute(options: argparse.Namespace, console: Console) -> int:
     seed = random_seed() if options.seed is None else options.seed
     now = datetime.now(UTC)
     campaign = SoakCampaign(
-        options.run or f"campaign-{now:%Y%m%dT%H%M%S}-seed-{seed}", now.date().isoformat(), seed, options.soak,
-        options.soaks, options.faults, options.rate,
+        options.run or f"campaign-{now:%Y%m%dT%H%M%S}-seed-{seed}", options.day or now.date().isoformat(), seed,
+        options.soak, options.soaks, options.faults, options.rate,
     )  # fmt: skip
     targets = [
         SoakTarget(options.label or label_of(target), partial(_started, _for_one(options, target)), patience_of(target))

@@ -33,7 +33,7 @@ def _came(broker: Broker, channel: Channel, queue: Queue | None) -> str | None:
 
 def _before(broker: Broker, channel: Channel, queue: Queue | None) -> str | None:
     """What the channel had is given back: by basic.recover, or what it has was given back by whomever."""
-    if channel.recovered:
+    if any(each.again == "RECOVER-004" for each in channel.over):
         return "after a recover"
     return "redelivered" if any(each.message.redelivered for each in channel.unacknowledged.values()) else None
 

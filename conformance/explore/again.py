@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from amqpspec.conformance.explore.forgetting import forget_blame
 from amqpspec.conformance.explore.position import Position, Step
 from amqpspec.conformance.explore.steps import (
     come_to_rest,
@@ -28,13 +29,20 @@ def with_copies(world: World, path: Iterable[Step], broker: type[Broker] = Broke
     return position
 
 
-def without_copies(world: World, path: Iterable[Step], broker: type[Broker] = Broker) -> Position | None:
-    """The same state, of which no copy was made on the way. None: a step was made in another way, which takes one."""
+def without_copies(
+    world: World, path: Iterable[Step], broker: type[Broker] = Broker, *, is_forgetful: bool = False
+) -> Position | None:
+    """The same state, of which no copy was made on the way. None: a step was made in another way, which takes one.
+
+    `is_forgetful`: all that only words failures is forgotten after each step.
+    """
     position, _ = first_position(world, broker)
     for step in path:
         if IN_ANOTHER_WAY in step.text:
             return None
         _make(position, step)
+        if is_forgetful:
+            forget_blame(position.broker)
     return position
 
 

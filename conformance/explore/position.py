@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from amqpspec.conformance.explore.beside import beside
@@ -40,6 +41,8 @@ class Position:
     published: int = 0
     #: the time, in seconds
     now: float = 1.0
+    #: queues and bodies of its messages, once they were looked for: of those that are there, and of those that are gone
+    places: tuple[Counter[tuple[str, bytes]], Counter[tuple[str, bytes]]] | None = field(default=None, init=False)
 
     @property
     def broker(self) -> Broker:

@@ -64,9 +64,15 @@ def _gone(broker: Broker) -> Counter[Place]:
     return found
 
 
+def _places_of(position: Position) -> tuple[Counter[Place], Counter[Place]]:
+    """Both, looked for once: a position is behind one step and before others."""
+    if position.places is None:
+        position.places = _places(position.broker), _gone(position.broker)
+    return position.places
+
+
 def _one_place(before: Position, step: Step, after: Position) -> Iterator[str]:
-    were, are = _places(before.broker), _places(after.broker)
-    had_gone, have_gone = _gone(before.broker), _gone(after.broker)
+    (were, had_gone), (are, have_gone) = _places_of(before), _places_of(after)
     for place in were:
         lost = were[place] - are[place]
         is_told = place[0] not in after.broker.queues or have_gone[place] - had_gone[place] >= lost
@@ -392,11 +398,12 @@ PROPERTIES: Sequence[Property] = (
 
 
 #: The properties that are not of single steps, with their sentences.
-SAME, COPIED, AGREED, JUDGED = "same", "copied", "agreed", "judged"
+SAME, COPIED, AGREED, JUDGED, BLAMELESS = "same", "copied", "agreed", "judged", "blameless"
 SERVED, COMES_TO_REST, SOUND = "served alone", "comes to rest", "sound"
 OTHERS = {
     SAME: "States that compare as equal permit the same outputs and have equal successors.",
     COPIED: "A state that was copied and gone on from is as one that was never copied.",
+    BLAMELESS: "A state that forgets at each step what only words failures is as one that keeps it.",
     AGREED: "What is enumerated as permitted is accepted, and a quiet state accepts nothing.",
     JUDGED: "What the model permits the judge accepts, and the judge of the open world as well.",
     SERVED: "The embedded broker does only what is permitted.",

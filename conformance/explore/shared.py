@@ -26,6 +26,7 @@ from amqpspec.conformance.explore.exploration import (
     Explored,
     Progress,
     at_no_rest,
+    garbage_collected_seldom,
     memory_used,
 )
 from amqpspec.conformance.explore.position import Keys, Position, Step
@@ -52,6 +53,11 @@ def can_be_shared() -> bool:
 
 def explore_shared(world: World, bounds: Bounds, parts: int, progress: Progress | None = None) -> Explored:
     """The states of the world, explored by so many processes. Raises `SetupFailed`."""
+    with garbage_collected_seldom():
+        return _explore_shared(world, bounds, parts, progress)
+
+
+def _explore_shared(world: World, bounds: Bounds, parts: int, progress: Progress | None) -> Explored:
     began = time.monotonic()
     whole = _Part(world, bounds, progress)
     whole.begin()

@@ -227,12 +227,21 @@ def broker_steps(position: Position) -> Iterator[tuple[Step, Position]]:
         further = position.fork()
         further.explanation.process_pending(index)
         yield Step("internal", f"({event})"), further
+    tried: Position | None = None
     for event in formable(position):
-        further = position.fork()
-        further.explanation.note_observation(position.now)
-        if further.explanation.is_at_no_time(event) or send(further, event):
+        if tried is None:
+            tried = position.fork()
+            tried.explanation.note_observation(position.now)
+        if tried.explanation.is_at_no_time(event):
             continue
-        yield Step("output", str(event), (event,)), further
+        if wrong := send(tried, event):
+            if not all(each.fatal for each in wrong):
+                tried = None
+            else:
+                tried.broker.bookkeeping.exercised.clear()  # it is as it was else (`observe`): the next one is tried
+            continue
+        yield Step("output", str(event), (event,)), tried
+        tried = None
 
 
 def _is_not_waited_for(position: Position) -> bool:

@@ -29,9 +29,9 @@ from amqpspec.conformance.scenarios.scenario_files import is_scenario
 from amqpspec.conformance.session.side_by_side import MOST_SET_ASIDE
 from amqpspec.conformance.traces.trace import TraceError
 from amqpspec.conformance.verdicts.events import FailureShrunk, Listener, ShrinkingStarted, tell
+from amqpspec.conformance.verdicts.habits import habits
 from amqpspec.conformance.verdicts.judgement import FoundFailure, SuiteError
 from amqpspec.conformance.verdicts.library import is_of_library
-from amqpspec.conformance.verdicts.wrong_ends import wrong_ends
 from amqpspec.model.defects.known_defects import is_as_known
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.registry import requirements, suite_requirements
@@ -183,7 +183,7 @@ class Findings:
 
     def _first_few(self) -> frozenset[str]:
         """Identities of the failures that a reader sees first: of several that have one cause there is one."""
-        under = {identity for cause in wrong_ends(self.found.values()) for identity in cause.under}
+        under = {identity for cause in habits(self.found.values()) for identity in cause.under}
         listed = [
             each.failure.identity
             for each in sorted(self.found.values(), key=_order)

@@ -1,25 +1,31 @@
-"""A program that shows a failure by the calls of pika that every application makes, for whoever maintains the broker.
-
-It is short, and its exit code says whether the defect shows, for `git bisect`. What these calls cannot do or say is
-left to `conformance.failures.reproducer`.
-"""
+"""Commands as the calls of pika that every application makes. What these cannot do or say: `pika_methods`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from itertools import pairwise
 
-from amqpspec.conformance.failures.signs_of_failure import FailureKnownBy, KnownBy, known_by
-from amqpspec.conformance.language.command import EXPECT, Command
+from amqpspec.conformance.failures import by_hand
+from amqpspec.conformance.failures.short_program import (
+    PATIENCE,
+    SOON,
+    WHILE,
+    Literal,
+    Parts,
+    at_places,
+    by_an_operator,
+    clean_up,
+    made_by,
+    names_of,
+)
+from amqpspec.conformance.failures.shows_by import Line, ShownBy
+from amqpspec.conformance.language.command import Command
 from amqpspec.conformance.language.command_arguments import LAST_HEADERS
 from amqpspec.conformance.language.names import REPLY_ADDRESS, on_the_broker
-from amqpspec.model.promises.verdict import Failure
 from amqpspec.model.protocol.field_types import Float32, WireInteger, values_within
-from amqpspec.model.protocol.methods import OPERATOR, Table
-
-#: Writes a value as Python does; names begin with the prefix.
-Literal = Callable[[Any], str]
+from amqpspec.model.protocol.methods import CLOCK_WAIT, FAULTS, OPERATOR, Table
 
 #: For each method the call of `BlockingChannel`, and the names there of the arguments that it takes.
 _CALLS: dict[str, tuple[str, dict[str, str]]] = {
@@ -63,129 +69,62 @@ _NEEDED = {
     "basic.cancel": ("consumer_tag",), "basic.ack": ("delivery_tag",), "basic.nack": ("delivery_tag",),
     "basic.reject": ("delivery_tag",),
 }  # fmt: skip
-#: Frames that such a program hears of: by callbacks, by what a call gives back, and by what is raised.
-_CALLED_BACK = ("basic.deliver", "basic.return", "basic.cancel")
+#: Of them pika hears by callbacks.
+_CALLED_BACK = ("Basic.Deliver", "Basic.Return", "Basic.Cancel")
+#: Of them by what a call gives back; and those that mean that a call came back.
 _GIVEN_BACK = {
-    "basic.get-ok": "basic.get", "basic.get-empty": "basic.get", "queue.declare-ok": "queue.declare",
-    "queue.purge-ok": "queue.purge", "queue.delete-ok": "queue.delete",
+    "Basic.GetOk": "basic.get", "Basic.GetEmpty": "basic.get", "Queue.DeclareOk": "queue.declare",
+    "Queue.PurgeOk": "queue.purge", "Queue.DeleteOk": "queue.delete",
 }  # fmt: skip
-_RAISED = ("channel.close", "connection.close")
-#: What is compared of them, and how it is read from words.
-COMPARED: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("delivery-tag", "message-count", "consumer-count", "reply-code"), int),
-    "redelivered": lambda text: text == "true", "body": str.encode, "consumer-tag": str,
+_CAME_BACK = {
+    "Basic.ConsumeOk": "basic.consume", "Basic.CancelOk": "basic.cancel", "Tx.CommitOk": "tx.commit",
+    "Tx.RollbackOk": "tx.rollback", "Basic.RecoverOk": "basic.recover",
+    "Exchange.DeclareOk": "exchange.declare", "Exchange.DeleteOk": "exchange.delete", "Tx.SelectOk": "tx.select",
+    "Channel.OpenOk": "channel.open",
 }  # fmt: skip
+_CLOSES = {"Channel.Close": "ChannelClosedByBroker", "Connection.Close": "ConnectionClosedByBroker"}
 #: After these pika waits for nothing.
-_NOT_ANSWERED = ("basic.publish", "basic.ack", "basic.nack", "basic.reject", "basic.consume", "basic.recover")
+_NOT_ANSWERED = ("basic.publish", "basic.ack", "basic.nack", "basic.reject")
 #: Values that pika sends otherwise, or not at all.
 _ONLY_BY_HAND = (WireInteger, Float32, float, Decimal)
-#: Seconds: within which what comes is there, and those that a frame may take that is missing.
-_SOON, _PATIENCE = 0.5, 5
+#: Not the closes: before these pika cancels its consumers and closes its channels.
+_OPENED = ("channel.open", "connection.open")
 
-_BEGINNING = """\
-# Exit code:   1: the broker does it; 0: it does not; 2: that cannot be told (for git bisect)
-
-import os
-import secrets
-import sys
-import threading
-import time
-
-import pika
-
-URL = pika.URLParameters(sys.argv[1] if len(sys.argv) > 1 else "amqp://guest:guest@localhost:5672/%2F")
-P = f"reproducer-{secrets.token_hex(4)}-"  # begins the name of each queue and exchange
-sys.excepthook = lambda kind, error, trace: (print("it cannot be told:", repr(error), flush=True), os._exit(2))
-threading.Timer(60, os._exit, [2]).start()  # if the broker does not answer
-came = []  # since the last command
+_NOTE = '''
+def note(on, channel, method, properties=None, body=b""):
+    came.append(f"{on} {method or '<Basic.GetEmpty>'} {properties or ''} body={body}".replace(P, ""))
+'''
 
 
-def heard(on, frame):
-    return lambda channel, method, _, body: came.append({"on": on, "frame": frame, **vars(method), "body": body})
-
-
-def wait(seconds):
-    until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0 and all(each.is_open for each in connections):
-        for each in connections:
-            each.process_data_events(left / len(connections))
-    for each in channels:
-        if each.is_closed and each.connection.is_open:
-            raise each._closing_reason  # pika tells of it at the next call, and not before
-"""
-_ENDING = """\
-except (pika.exceptions.ChannelClosedByBroker, pika.exceptions.ConnectionClosedByBroker) as closed:
-    if not is_last:
-        raise
-    what = "channel.close" if isinstance(closed, pika.exceptions.ChannelClosedByBroker) else "connection.close"
-    came.append({"frame": what, "reply_code": closed.reply_code})
-
-print(HEARD, *came or ["nothing"], sep="\\n  ")
-told = (known for frame in came for known, fields in KNOWN if fields.items() <= frame.items())
-code = next(told, OTHERWISE)
-print(["NOT SEEN", SEEN, "it cannot be told"][code], flush=True)
-try:
-    for each in connections:
-        if each.is_open:
-            each.close()
-"""
-
-
-def plain_program(
-    commands: Sequence[Command], failure: Failure, head: str, literal: Literal, prefix: str
-) -> str | None:
-    """The text of the program; None: pika's calls cannot do that, or nobody could tell by them what it shows.
-
-    `head`: the remarks that it begins with. `literal`: as Python writes a value, `prefix` being that of names.
-    """
-    commands = [each for each in commands if each.connection != EXPECT]
-    known = known_by(failure)
-    if known is None or not commands or str(commands[-1]) != failure.command:
-        return None  # it looks at what the last command brings
-    return program_known_by(commands, known, head, literal, prefix)
-
-
-def program_known_by(
-    commands: Sequence[Command], known: FailureKnownBy, head: str, literal: Literal, prefix: str,
-    seen: str = "SEEN", *, of_all: bool = False,
-) -> str | None:  # fmt: skip
-    """The same for what shows in another way. `seen`: what it prints then. `of_all`: by what comes at any time, and not
-    after the last command alone.
-    """
-    commands = list(commands)
-    if not all(map(_can_be_said, commands)):
-        return None
-    if not _has_pikas_consumers(commands) or (commands[-1].method == "basic.cancel" and _hears_cancel(known)):
-        return None
-    if known.counted:
-        passive = {"queue": known.counted, "passive": True}
-        commands.append(Command(commands[-1].connection, commands[-1].channel, "queue.declare", passive))
-    is_missing = known.wrong is None and not known.counted
-    frames = [(code, _fields(each)) for code, each in known.told]
-    if not all(_is_heard(each, commands[-1], is_missing) for _, each in known.told) or _is_ambiguous(frames):
-        return None
-    places = dict.fromkeys((each.connection, each.channel) for each in commands)
-    names = list(dict.fromkeys(name for name, _ in places))
-    lines = [head + _BEGINNING, ""]
-    lines.append(f"connections = [pika.BlockingConnection(URL) for _ in range({len(names)})]")
-    lines += [f"{name}{channel} = connections[{names.index(name)}].channel({channel})" for name, channel in places]
-    lines.append(f"channels = [{', '.join(f'{name}{channel}' for name, channel in places)}]")
-    lines += _callbacks({each.method for _, each in known.told}, places)
-    lines.append("KNOWN = [" + ", ".join(f"({code}, {literal(fields)})" for code, fields in frames) + "]")
-    lines += [f"OTHERWISE = {known.otherwise}", f"SEEN = {literal(seen)}"]
-    lines += [f'HEARD = "{"there came" if of_all else "the last command brought"}"', f"is_last = {of_all}", "try:"]
-    sent = [on_the_broker(each, prefix) for each in commands]
-    lines += [f"    {line}" for line in _calls(sent, literal, _PATIENCE if is_missing else _SOON, of_all)]
-    lines += [_ENDING + _deletions(sent, literal)]
-    text = "\n".join(lines) + "finally:\n    os._exit(code)\n"
-    return text.replace("\nimport os\n", "\nimport datetime\nimport os\n") if "datetime." in text else text
-
-
-def _can_be_said(command: Command) -> bool:
-    call = _CALLS.get(command.method)
-    if call is None or command.connection == OPERATOR or "@" in command.connection or not command.channel:
+def can_be_said(shown: ShownBy) -> bool:
+    """Can pika's calls do all of it, and hear all by which it shows?"""
+    commands = shown.commands
+    if not all(map(_is_a_call, commands)) or not _has_pikas_consumers(commands):
         return False
-    if command.as_it_stands or command.in_flight or any(name not in call[1] for name in command.arguments):
+    if any(_is_in_flight(*pair) for pair in pairwise(commands)) or commands[-1].in_flight:
+        return False
+    there = {each.method for each in shown.lines if not each.is_absent}
+    if there & set(_CALLED_BACK) and there & _CLOSES.keys():
+        return False  # what came before a close pika does not hand out any more
+    if "Basic.Cancel" in there and (len(shown.lines) > 1 or any(each.method == CLOCK_WAIT for each in commands)):
+        return False  # a second one of a tag ends pika's connection
+    told = [line.method for _, line in shown.told if line.method in (*_CAME_BACK, *_CALLED_BACK)]
+    if len(told) > 1 and not _CAME_BACK.keys().isdisjoint(told):
+        return False  # what an answer says, and what came before it, a call does not give back
+    if "Basic.Cancel" in there and commands[-1].method == "basic.cancel":
+        return False  # after its own pika does not tell of it
+    return all(_is_heard(each, commands) for each in shown.lines)
+
+
+def _is_a_call(command: Command) -> bool:
+    if command.connection == OPERATOR or command.method in FAULTS:
+        return command.method == CLOCK_WAIT or by_hand.call(command)[0] in ("by_hand", "restarted")
+    if command.as_it_stands or "@" in command.connection:
+        return False
+    if command.method in _OPENED:
+        return command.arguments.keys() <= {"capabilities"}
+    call = _CALLS.get(command.method)
+    if call is None or not command.channel or any(name not in call[1] for name in command.arguments):
         return False
     if any(not command.arguments.get(name) for name in _NEEDED.get(command.method, ()) if name != "delivery_tag"):
         return False
@@ -196,29 +135,36 @@ def _can_be_said(command: Command) -> bool:
     return not any(isinstance(each, _ONLY_BY_HAND) or each == REPLY_ADDRESS for each in values)
 
 
-def _is_heard(frame: KnownBy, last: Command, is_missing: bool) -> bool:
-    """Does such a program hear of it after its last command? What a call waits for in vain, it does not."""
-    if frame.method in _GIVEN_BACK:
-        on = f"{last.connection}.{last.channel}"
-        return not is_missing and last.method == _GIVEN_BACK[frame.method] and frame.on in ("", on)
-    # where a call waits for its answer, nobody sees in which order that and others came
-    is_called_back = frame.method in _CALLED_BACK and last.method not in _GIVEN_BACK.values()
-    return is_called_back or frame.method in _RAISED
+def _is_in_flight(command: Command, after: Command) -> bool:
+    """Must the next command be sent before this one is answered?"""
+    same = (command.connection, command.channel) == (after.connection, after.channel)
+    return command.in_flight and not (command.method in _NOT_ANSWERED and same and after.method in _NOT_ANSWERED)
 
 
-def _hears_cancel(known: FailureKnownBy) -> bool:
-    return any(each.method == "basic.cancel" for _, each in known.told)
+def _is_heard(line: Line, commands: Sequence[Command]) -> bool:
+    last = commands[-1]
+    if line.method in _CLOSES:
+        return line.on in ("", f"{last.connection}.0", f"{last.connection}.{last.channel}")
+    if line.method in _CALLED_BACK:
+        # where a call waits for its answer, nobody sees in which order that and others came
+        return last.method not in _GIVEN_BACK.values() or line.is_absent
+    asked = {**_GIVEN_BACK, **_CAME_BACK}.get(line.method)
+    if line.is_absent:
+        return line.method in ("Basic.GetOk", "Queue.DeclareOk") and len(line.words) > 1
+    return any(each.method == asked for each in commands)
 
 
 def _has_pikas_consumers(commands: Sequence[Command]) -> bool:
-    """pika sends no cancel of a consumer that it does not know, no second consumer of a tag, and does not tell of a
-    cancel by the broker after its own.
+    """pika sends no cancel of a consumer that it does not know, or that the broker has ended with its queue, and no
+    second consumer of a tag.
     """
     consuming: set[tuple[str, int, str]] = set()
+    may_be_gone = False
     for each in commands:
         key = (each.connection, each.channel, str(each.arguments.get("consumer_tag")))
-        if each.method == "basic.cancel" and key not in consuming:
+        if each.method == "basic.cancel" and (key not in consuming or may_be_gone):
             return False
+        may_be_gone |= each.method == "queue.delete" and bool(consuming)
         if each.method == "basic.consume" and key in consuming:
             return False
         if each.method == "basic.cancel":
@@ -228,77 +174,158 @@ def _has_pikas_consumers(commands: Sequence[Command]) -> bool:
     return True
 
 
-def _fields(frame: KnownBy) -> Table:
-    on = {} if frame.method in _RAISED or not frame.on else {"on": frame.on}
-    compared = {name: COMPARED[name](text) for name, text in frame.fields.items() if name in COMPARED}
-    return {**on, "frame": frame.method, **{name.replace("-", "_"): value for name, value in compared.items()}}
+class PlainPika:
+    """Writes the commands as calls. `prefix`: what names of the broker begin with in them."""
+
+    def __init__(self, shown: ShownBy, literal: Literal, prefix: str) -> None:
+        self._shown, self._literal = shown, literal
+        self._sent = [
+            each if each.connection == OPERATOR or each.method in FAULTS else on_the_broker(each, prefix)
+            for each in shown.commands
+        ]
+        self._made = made_by(self._sent, prefix)
+        connections = list(dict.fromkeys(each.connection for each in self._sent if not _is_for_a_person(each)))
+        channels = [f"{each.connection}{each.channel}" for each in self._sent if each.channel]
+        self.names = names_of([name for names in self._made.values() for name in names], [*connections, *channels])
+        self._connections = connections
+        self._open: set[str] = set()
+        self._consumers: set[str] = set()
+        # what a program does besides must take little time where the broker's clock is waited for
+        self._soon = SOON / 10 if any(each.method == CLOCK_WAIT for each in shown.commands) else SOON
+        self._heard = {each.method for each in shown.lines}
+
+    def parts(self) -> Parts:
+        """All that the program is made of."""
+        steps: list[str] = []
+        before = at_places(self._shown)
+        for place, command in enumerate(self._sent):
+            steps += self._opened(command)
+            if place in before:
+                steps += [*(self._sleeps(self._soon, self._listening()) if place else ()), *before[place]]
+            if place < len(self._sent) - 1:
+                steps += [*self._lines(command), *self._pause(command, self._sent[place + 1])]
+        steps += self._last(self._sent[-1])
+        made = {kind: [self.names[each] for each in names] for kind, names in self._made.items()}
+        return Parts(_NOTE if "note" in "\n".join(steps) else "", steps, self.names, clean_up(made))
+
+    def _opened(self, command: Command) -> Iterator[str]:
+        """The connection and the channel of the command, at their first use."""
+        name = command.connection
+        if name == OPERATOR or command.method in FAULTS:
+            return
+        if name not in self._open:
+            self._open.add(name)
+            capabilities = command.arguments.get("capabilities")
+            if capabilities:
+                yield "own = copy.copy(URL)"
+                yield f'own.client_properties = {{"capabilities": {self._literal(capabilities)}}}'
+            yield f"{name} = pika.BlockingConnection({'own' if capabilities else 'URL'})"
+        channel = f"{name}{command.channel}"
+        if command.channel and channel not in self._open:
+            self._open.add(channel)
+            yield f"{channel} = {name}.channel({command.channel})"
+            on = f"{name}.{command.channel}"
+            if "Basic.Return" in self._heard:
+                yield f'{channel}.add_on_return_callback(functools.partial(note, "{on}"))'
+            if "Basic.Cancel" in self._heard:
+                yield f'{channel}.add_on_cancel_callback(lambda frame: note("{on}", None, frame.method))'
+
+    def _lines(self, command: Command) -> Iterator[str]:
+        if command.method == CLOCK_WAIT:
+            yield from self._sleeps(command.arguments.get("milliseconds", 0) / 1000, self._listening())
+        elif _is_for_a_person(command):
+            yield by_an_operator(command)
+            if command.method == "broker.restart":
+                self._open.clear()
+        elif command.method not in _OPENED:
+            yield from self._call(command)
+
+    def _call(self, command: Command) -> Iterator[str]:
+        name, spelled = _CALLS[command.method]
+        arguments = {**_OTHERWISE.get(command.method, {}), **command.arguments}
+        words = [f"{spelled[key] or key}={self._literal(value)}" for key, value in arguments.items()]
+        on = f"{command.connection}.{command.channel}"
+        if command.content is not None:
+            words.append(f"body={self._literal(command.content.body)}")
+            if command.content.properties:
+                given = (f"{key}={self._literal(value)}" for key, value in command.content.properties.items())
+                words.append(f"properties=pika.BasicProperties({', '.join(given)})")
+        if command.method == "basic.consume":
+            hears = "Basic.Deliver" in self._heard
+            words.append("on_message_callback=" + (f'functools.partial(note, "{on}")' if hears else "lambda *_: None"))
+        call = f"{command.connection}{command.channel}.{name}({', '.join(words)})"
+        given_back = {text for text, asked in _GIVEN_BACK.items() if asked == command.method}
+        if not given_back & self._heard:
+            yield call
+            yield from self._came_back(command)
+        elif command.method == "basic.get":
+            yield f'note("{on}", None, *{call})'
+        else:
+            yield f'note("{on}", None, {call}.method)'
+
+    def _listening(self) -> list[str]:
+        """Connections on which something shows, or does not; all, where that may be on any."""
+        named = [each.on.partition(".")[0] for each in self._shown.lines if each.method in _CALLED_BACK]
+        return named if all(named) else sorted(each for each in self._open if not each[-1].isdigit())
+
+    def _came_back(self, command: Command) -> Iterator[str]:
+        """It has, as the line after a call is reached."""
+        on, said = f"{command.connection}.{command.channel}", set(map(str, command.arguments.values()))
+        for line in self._shown.lines:
+            words = [word.replace("'", "") for word in line.words[1:]]
+            is_it = _CAME_BACK.get(line.method) == command.method and line.on in ("", on)
+            if is_it and said.issuperset(word.partition("=")[2] for word in words):
+                yield f'came.append("{on} <{" ".join([line.method, *words])}>")'
+                return
+
+    def _sleeps(self, seconds: float, names: Iterable[str]) -> Iterator[str]:
+        """Time for the broker, in which these connections hear what comes."""
+        open_ones = [name for name in dict.fromkeys(names) if name in self._open] or sorted(
+            {each.rstrip("0123456789") for each in self._open}
+        )[:1]
+        for name in open_ones:
+            yield f"{name}.sleep({seconds / len(open_ones):.2g})"
+
+    def _pause(self, command: Command, after: Command) -> Iterator[str]:
+        """Until it has been carried out, where the next one does not wait behind it."""
+        if command.method not in (*_NOT_ANSWERED, "basic.consume", "basic.recover") or after.method == CLOCK_WAIT:
+            return
+        same = (command.connection, command.channel) == (after.connection, after.channel)
+        if not command.in_flight and not (same and command.method == after.method == "basic.publish"):
+            # pika gives back what it has not yet handed to a consumer that it cancels
+            cancelled = [after.connection] if after.method == "basic.cancel" else []
+            yield from self._sleeps(self._soon, [command.connection, *cancelled])
+
+    def _last(self, command: Command) -> Iterator[str]:
+        """What the last command does, and what it brings."""
+        lines = [*self._lines(command)]
+        pushed = [each for each in self._shown.lines if each.method in (*_CALLED_BACK, *_CLOSES.values())]
+        if pushed or command.method in _NOT_ANSWERED:
+            seconds = PATIENCE if self._shown.waits_for_nothing and command.method != CLOCK_WAIT else WHILE
+            lines += self._sleeps(seconds, [command.connection, *self._listening()])
+            if command.channel and any(each.method == "ChannelClosedByBroker" for each in self._shown.lines):
+                channel = f"{command.connection}{command.channel}"
+                lines += [f"if {channel}.is_closed:", f"    raise {channel}._closing_reason"]
+        closed = "(pika.exceptions.ChannelClosedByBroker, pika.exceptions.ConnectionClosedByBroker)"
+        return iter(["try:", *(f"    {each}" for each in lines), f"except {closed} as closed:",
+                     '    came.append(f"<{closed!r}>")'])  # fmt: skip
 
 
-def _is_ambiguous(frames: Sequence[tuple[int, Table]]) -> bool:
-    """Is a frame that is wrong told by the same as one that is right?"""
-    wrong = [fields for code, fields in frames if code]
-    return any(fields in wrong for code, fields in frames if not code)
+def _is_for_a_person(command: Command) -> bool:
+    return (command.connection == OPERATOR or command.method in FAULTS) and command.method != CLOCK_WAIT
 
 
-def _callbacks(methods: Collection[str], places: Iterable[tuple[str, int]]) -> Iterator[str]:
-    for name, channel in places:
-        on = f"{name}.{channel}"
-        if "basic.return" in methods:
-            yield f'{name}{channel}.add_on_return_callback(heard("{on}", "basic.return"))'
-        if "basic.cancel" in methods:
-            told = f'{{"on": "{on}", "frame": "basic.cancel", **vars(told.method)}}'
-            yield f"{name}{channel}.add_on_cancel_callback(lambda told: came.append({told}))"
+def as_heard(shown: ShownBy) -> ShownBy:
+    """As a program by these calls keeps it: of a close pika raises an exception."""
+    ways = [
+        replace(way, stages=tuple(replace(each, lines=tuple(map(_heard, each.lines))) for each in way.stages))
+        for way in shown.ways
+    ]
+    return replace(shown, ways=tuple(ways), told=tuple((code, _heard(each)) for code, each in shown.told))
 
 
-def _calls(commands: Sequence[Command], literal: Literal, patience: float, of_all: bool) -> Iterator[str]:
-    for place, command in enumerate(commands):
-        is_last = place == len(commands) - 1
-        if is_last:
-            if command.method == "queue.declare" and _goes_by_the_clock(commands):
-                yield f"wait({_PATIENCE})"
-            yield from () if of_all else ("came.clear()", "is_last = True")
-        yield from _call(command, literal, is_last)
-        after = None if is_last else commands[place + 1]
-        is_burst = after is not None and (after.method, after.connection, after.channel) == (
-            "basic.publish", command.connection, command.channel
-        )  # fmt: skip
-        if is_last or (command.method in _NOT_ANSWERED and not (command.method == "basic.publish" and is_burst)):
-            yield f"wait({patience if is_last else _SOON})"
-
-
-def _goes_by_the_clock(commands: Sequence[Command]) -> bool:
-    """Does the broker do something by itself, such as to let a message expire?"""
-    return any(word in str(each) for each in commands for word in ("expir", "-ttl"))
-
-
-def _call(command: Command, literal: Literal, is_last: bool) -> Iterator[str]:
-    name, spelled = _CALLS[command.method]
-    arguments = {**_OTHERWISE.get(command.method, {}), **command.arguments}
-    words = [f"{spelled[key] or key}={literal(value)}" for key, value in arguments.items()]
-    on = f"{command.connection}.{command.channel}"
-    if command.content is not None:
-        words.append(f"body={literal(command.content.body)}")
-        if command.content.properties:
-            properties = ", ".join(f"{key}={literal(value)}" for key, value in command.content.properties.items())
-            words.append(f"properties=pika.BasicProperties({properties})")
-    if command.method == "basic.consume":
-        words.append(f'on_message_callback=heard("{on}", "basic.deliver")')
-    call = f"{command.connection}{command.channel}.{name}({', '.join(words)})"
-    if is_last and command.method == "basic.get":
-        yield f"method, _, body = {call}"
-        yield 'got = {"frame": "basic.get-ok", **vars(method), "body": body} if method else None'
-        yield f'came.append({{"on": "{on}", **(got or {{"frame": "basic.get-empty"}})}})'
-    elif is_last and command.method in _GIVEN_BACK.values():
-        yield f'came.append({{"on": "{on}", "frame": "{command.method}-ok", **vars({call}.method)}})'
-    else:
-        yield call
-
-
-def _deletions(commands: Sequence[Command], literal: Literal) -> str:
-    made = {
-        kind: list(dict.fromkeys(each.arguments[kind] for each in commands if each.method == f"{kind}.declare"))
-        for kind in ("queue", "exchange")
-    }
-    lines = ["cleaner = pika.BlockingConnection(URL).channel()"]
-    lines += [f"cleaner.{kind}_delete({literal(name)})" for kind, names in made.items() for name in names]
-    return "".join(f"    {line}\n" for line in lines) if len(lines) > 1 else ""
+def _heard(line: Line) -> Line:
+    if line.method not in _CLOSES:
+        return line
+    said = [word for word in line.words[1:] if not word.startswith(("class_id=", "method_id="))]  # pika does not tell
+    return Line("", (_CLOSES[line.method], *(word.removeprefix("reply_code=") for word in said)), line.is_absent)

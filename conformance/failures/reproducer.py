@@ -16,10 +16,17 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from amqpspec.conformance.failures import by_hand, pika_gaps, signs, step_by_step
-from amqpspec.conformance.failures.plain_pika import plain_program, program_known_by
-from amqpspec.conformance.failures.plain_signs import known_by_signs
-from amqpspec.conformance.failures.signs_of_failure import conclusion
+from amqpspec.conformance.failures import (
+    by_hand,
+    pika_gaps,
+    pika_methods,
+    plain_pika,
+    short_program,
+    shows_by,
+    signs,
+    step_by_step,
+)
+from amqpspec.conformance.failures.signs_of_failure import conclusion, known_by
 from amqpspec.conformance.language.command import EXPECT, Command
 from amqpspec.conformance.language.command_arguments import LAST_HEADERS
 from amqpspec.conformance.language.faults import is_left_broken
@@ -70,25 +77,74 @@ finally:
 
 def program(commands: Sequence[Command], failure: Failure) -> str:
     """The text of a Python program that shows the failure, and whose exit code says whether it did: 1 if it did, 0 if
-    the broker does not do it, 2 if that cannot be told. By pika's own calls, where these can do it.
+    the broker does not do it, 2 if that cannot be told. It is short where pika can do it.
     """
-    head = _head(plain_failure(failure))
-    plain = plain_program(commands, plain_failure(failure), head, _literal, _PREFIX)
-    return plain or reproducer(commands, failure, ends=conclusion(plain_failure(failure)))
+    failure = plain_failure(failure)
+    known, sent = known_by(failure), [each for each in commands if each.connection != EXPECT]
+    if known is not None and sent and str(sent[-1]) == failure.command:  # it looks at what the last command brings
+        text = _short(shows_by.by_known(known, sent), failure)
+        if text:
+            return text
+    return reproducer(commands, failure, ends=conclusion(failure))
 
 
-def program_of_finding(commands: Sequence[Command], failure: Failure, shown_by: Sequence[signs.Signs]) -> str:
-    """The same for a finding, whose signs say by what it is seen on which versions. By pika's own calls, where these
-    can do it; exit code 1 if it is seen, else 0.
+def program_of_finding(
+    commands: Sequence[Command], failure: Failure, shown_by: Sequence[signs.Signs], *, only_by_methods: bool = False
+) -> str:
+    """The same for a finding, whose signs say by what it is seen on which versions. Exit code 1 if it is seen, else 0.
+
+    `only_by_methods`: pika's own calls do not show it.
     """
-    known = known_by_signs(shown_by, commands)
-    plain = None
-    if known is not None:
-        versions = ", ".join(each.where for each in shown_by)
-        seen = f"SEEN, as on {versions}: {'; '.join(shown_by[0].lines)}"
-        head = _head(plain_failure(failure))
-        plain = program_known_by(commands, known[0], head, _literal, _PREFIX, seen, of_all=known[1])
-    return plain or reproducer(commands, failure, shown_by)
+    failure = plain_failure(failure)
+    text = _short(shows_by.by_signs(shown_by, commands), failure, only_by_methods) if shown_by else ""
+    return text or reproducer(commands, failure, shown_by)
+
+
+def _short(shown: shows_by.ShownBy, failure: Failure, only_by_methods: bool = False) -> str:
+    """By pika's calls, or else by methods; "": by neither."""
+    way: type[plain_pika.PlainPika] | type[pika_methods.PikaMethods]
+    if not only_by_methods and plain_pika.can_be_said(shown):
+        shown, way = plain_pika.as_heard(shown), plain_pika.PlainPika
+    elif pika_methods.can_be_said(shown):
+        way = pika_methods.PikaMethods
+    else:
+        return ""
+    if not shown.can_be_told:
+        return ""
+    names: dict[str, str] = {}
+
+    def literal(value: Any) -> str:
+        if isinstance(value, str) and value.removeprefix(_PREFIX) in names and value.startswith(_PREFIX):
+            return names[value.removeprefix(_PREFIX)]
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{literal(name)}: {literal(item)}" for name, item in value.items()) + "}"
+        return f"[{', '.join(map(literal, value))}]" if isinstance(value, list) else _literal(value)
+
+    made = way(shown, literal, _PREFIX)
+    names.update(made.names)
+    return short_program.written(_short_head(failure), made.parts(), shown)
+
+
+def _short_head(failure: Failure) -> str:
+    """What it shows, in a few lines."""
+    rule = requirements().get(failure.requirement)
+    expected = " or ".join(each for each in failure.allowed if each != "see the rule")
+    said = [
+        ("", f"{failure.requirement}: {rule.title if rule else 'not in the registry'}"),
+        ("Expected: ", expected or (rule.statement if rule else "nothing")),
+        ("Observed: ", failure.observed),
+        ("", "python THIS_FILE amqp://user:password@host:port/%2F   exit code 1: the broker does it, 0: it does not"),
+    ]
+    lines = (line for name, text in said for line in textwrap.wrap(f"{name}{_beginning(_one_line(text))}", _WIDTH - 2))
+    return "".join(f"# {line}\n" for line in lines)
+
+
+def _beginning(text: str) -> str:
+    """Its first sentences: as many as fit into two lines or so, and one at least."""
+    sentences = re.split(r"(?<=[.;:]) (?=[A-Z`])", text)
+    while len(sentences) > 1 and len(" ".join(sentences)) > 2 * _WIDTH - 20:
+        sentences.pop()
+    return " ".join(sentences)
 
 
 def reproducer(
@@ -251,7 +307,7 @@ def _call(command: Command, earlier: Sequence[Command], by_steps: bool, patient:
         words += _named({name: text for name, text in zeros.items() if name not in sent.arguments})
     if sent.content is not None:
         words += _named({"properties": dict(sent.content.properties)})
-        words.append(f"body={_body(sent.content.body)}")
+        words.append(f"body={_literal(sent.content.body)}")
     if patient:
         words.append(f"quiet={_PATIENCE}")
     return _joined("do", words)
@@ -307,18 +363,13 @@ def _literal(value: Any) -> str:
         return f'decimal.Decimal("{value}")'
     if isinstance(value, bytearray):
         value = bytes(value)  # pika knows these only, and sends the same
+    if isinstance(value, bytes) and len(value) - len(value.rstrip(b".")) > 40:
+        return f'{_literal(value.rstrip(b"."))}.ljust({len(value)}, b".")'
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     if isinstance(value, str | bytes) and (text := repr(value)).count("'") == 2 and '"' not in text:
         return text.replace("'", '"')
     return repr(value)
-
-
-def _body(body: bytes) -> str:
-    start = body.rstrip(b".")
-    if len(body) - len(start) > 40:
-        return f'{_literal(start)}.ljust({len(body)}, b".")'
-    return _literal(body)
 
 
 def _octets(octets: bytes) -> str:

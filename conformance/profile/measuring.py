@@ -42,8 +42,10 @@ from amqpspec.model.promises.text_means import COUNTS, GET, MEANS, ROUND_TRIP
 from amqpspec.model.promises.text_values import TextChoice, Value
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 
-#: Beside what the means are looked at, one after another: a barrier that does without basic.get.
+#: Beside what the means are looked at, one after another: a barrier that does without basic.get, and the round trip
+#: without numbers.
 _BLIND = {GET: "unknown"}
+_BLIND_TO_NUMBERS = {ROUND_TRIP: {COUNTS: "untold"}}
 #: Carried out again as if the broker lacked it, which has to be right then: a message that nobody gets is lost, which
 #: is no matter of its count, and a publish that closes the channel is no matter of the round trip.
 _TRIED_WITHOUT = (ROUND_TRIP, COUNTS)
@@ -160,11 +162,22 @@ def _means(carrying_out: CarryingOut, place: Path) -> tuple[SeenChoice, ...]:
             if lacks and choice.name in _TRIED_WITHOUT:
                 as_if = {**lacking, choice.name: without.name}
                 again = _carried_out(carrying_out, place, choice.name, file, without.name, as_if)
-                lacks = again is not None and (_explains(again) or _is_delivered(place, again.sequence, choice.name))
+                lacks = again is not None and (
+                    _explains(again)
+                    or _is_delivered(place, again.sequence, choice.name)
+                    or _goes_beyond(again.failures, filter(_refuses_to_count, failures))
+                )
             if lacks:
                 break
         found.append(SeenChoice(choice, (without if lacks else usual,), failures[0].observed if lacks else ""))
     return tuple(found)
+
+
+def _goes_beyond(failures: Sequence[Failure], refusals: Iterable[Failure]) -> bool:
+    """Was the suite's own question refused, and is nothing wrong with that command where nobody asks? What comes after
+    it is another thing.
+    """
+    return any(all(each.command != refusal.command for each in failures) for refusal in refusals)
 
 
 def _is_delivered(place: Path, sequence: str, name: str) -> bool:
@@ -180,7 +193,7 @@ def _carried_out(
 ) -> SequenceJudgement | None:
     """What came of the commands for the choice, looked at without what is lacking; None if the broker was lost."""
     sequence = f"{name} ({mark})" if mark else name
-    base = with_choices(BASE, {**_BLIND, **lacking})
+    base = with_choices(BASE, {**_BLIND, **_BLIND_TO_NUMBERS.get(name, {}), **lacking})
     if not carrying_out.carry_out({sequence: file}, {sequence: base}):
         return None
     return judged_by(rows_by_name(place)[sequence], base)

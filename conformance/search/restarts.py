@@ -1,4 +1,5 @@
-"""The theme restarts: traffic, in which the broker is stopped, killed or paused now and then, and started again.
+"""The theme restarts: traffic, in which the broker is stopped, killed or paused now and then, and started again, or a
+connection's network is cut or slow.
 
 Messages are persistent, most of them confirmed, so that there is something left. It is only searched on brokers that a
 sequence can have for itself (`TargetUnderTest.own_broker`).
@@ -17,7 +18,7 @@ from amqpspec.model.protocol.methods import CLOCK_WAIT, OPERATOR, Content, Table
 #: 4.3: as known defects are kept out of, there would be no restart.
 RESTARTS = {
     **{action: weight for action, weight in TRAFFIC.items() if action != "publish_through_exchange"},
-    "publish_confirmed": 16, "restart": 6, "pause": 2, "make_a_mistake": 1,
+    "publish_confirmed": 16, "restart": 6, "pause": 2, "disturb_network": 2, "make_a_mistake": 1,
 }  # fmt: skip
 
 _PERSISTENT = 2
@@ -25,6 +26,9 @@ _PERSISTENT = 2
 _A_WHILE = 1500
 #: Restarts of a sequence: then it is over, as what is not known of its messages becomes too much.
 _MOST = 3
+_on_networks = st.sampled_from(("network.cut", "network.slow"))
+#: Milliseconds by which a slow network is slow.
+_SLOW_BY = 100
 _ends = st.sampled_from(("broker.stop", "broker.kill", "broker.kill"))
 
 
@@ -65,8 +69,16 @@ class RestartActions(Actions):
             self.issue(self.channel(draw), "basic.publish", {"routing_key": "q1"}, self.new_content())
         self._do("broker.resume")
 
-    def _do(self, fault: str) -> None:
-        self.carry_out(Command(OPERATOR, 0, fault))
+    def disturb_network(self, draw: Draw) -> None:
+        """Of one connection, with something under way on it or on another one, or nothing."""
+        fault, concerned = draw(_on_networks), {"connection": draw(st.sampled_from(self.connections))}
+        self._do(fault, **concerned, **({"milliseconds": _SLOW_BY} if fault == "network.slow" else {}))
+        if draw(flags):
+            self.issue(self.channel(draw), "basic.publish", {"routing_key": "q1"}, self.new_content())
+        self._do("network.heal", **concerned)
+
+    def _do(self, fault: str, **arguments: str | int) -> None:
+        self.carry_out(Command(OPERATOR, 0, fault, arguments))
 
     @property
     def is_over(self) -> bool:

@@ -187,9 +187,9 @@ class TrafficActions(Actions):
             tag = draw(_huge_tags) if draw(seldom) else 40 + pick
             self.issue(channel, SETTLING[pick % (3 if self.dialect.has("basic.nack") else 2)], {"delivery_tag": tag})
         elif mistake == "settled tag":
-            channel = self.channel_with(draw, lambda each: bool(each.settled))
+            channel = self.channel_with(draw, lambda each: bool(each.over))
             state = self.state(channel)
-            tag = state.settled[-1] if state and state.settled else 1
+            tag = state.over[-1].tag if state and state.over else 1
             self.issue(channel, SETTLING[pick % (3 if self.dialect.has("basic.nack") else 2)], {"delivery_tag": tag})
         elif mistake == "used consumer tag" and state and state.consumers:
             self.issue(channel, "basic.consume", {"queue": "q1", "consumer_tag": next(iter(state.consumers))})

@@ -1,6 +1,7 @@
 """Barriers: how the suite knows that a broker is quiet, by round trips and not by waiting.
 
-A channel that a command may have ended, or not, is asked first: what is asked on another one may overtake an error.
+A channel on which what was sent may not have been processed, or may have ended it, is asked first: what is asked on
+another one overtakes an error, or a `basic.cancel` of a queue that is deleted there.
 After a command and what it owed have come, for each queue that it touched: `basic.get` on the channel that touched it
 where the model says that nothing is ready (it goes the way of the acknowledgements, and its answer comes after the
 deliveries that they caused); else a passive declare, again until the numbers are the model's. Then `basic.qos` with the

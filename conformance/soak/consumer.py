@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from amqpspec.conformance.soak.client import Client, Mill
-from amqpspec.conformance.soak.message import Identity
+from amqpspec.conformance.soak.message import Identity, identity_of_delivery
 from amqpspec.conformance.soak.outstanding import Outstanding
 from amqpspec.conformance.soak.plan import ConsumerPlan, Style
 from amqpspec.model.protocol.methods import TraceEvent
@@ -104,10 +104,9 @@ class Consumer(Client):
         self._outstanding.delivered += 1
         self.last_delivery = self.mill.now()
         tag = event.arguments["delivery_tag"]
-        properties = event.content.properties if event.content is not None else {}
-        publisher, _, number = str(properties.get("message_id", "")).rpartition("-")
-        self.held[tag] = Identity(publisher, int(number)) if number.isdecimal() else None
+        self.held[tag] = identity_of_delivery(event)
         if self.plan.style is Style.READING:
+            properties = event.content.properties if event.content is not None else {}
             self._offset = (properties.get("headers") or {}).get("x-stream-offset", self._offset)
         self._settle(tag)
 

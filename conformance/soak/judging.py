@@ -47,6 +47,8 @@ class SoakJudgement:
     unknown_queues: dict[str, str] = field(default_factory=dict)
     queue_types: dict[str, str] = field(default_factory=dict)
     limited_queues: frozenset[str] = frozenset()
+    #: when queues were declared
+    declared: dict[str, float] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     frames: int = 0
     connections: int = 0
@@ -137,7 +139,7 @@ class Judging:
         found.failures = list(self._failures.values())
         found.tally, found.windows = ledger.tally, ledger.windows.all
         found.unknown_queues, found.queue_types = ledger.undecided(), ledger.topology.types
-        found.limited_queues = frozenset(ledger.topology.limited)
+        found.limited_queues, found.declared = frozenset(ledger.topology.limited), ledger.topology.declared
         found.frames, found.seconds = self.frames, ledger.time
         return found
 

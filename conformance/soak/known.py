@@ -15,6 +15,9 @@ from amqpspec.model.promises.queue_types import QueueType
 _CLASSIC, _QUORUM, _STREAM = QueueType.CLASSIC.value, QueueType.QUORUM.value, QueueType.STREAM.value
 #: Seconds after a start in which not all is there.
 _STARTING = 5.0
+#: Seconds in which a quorum queue is new: what a node knows of it is on disk half a second after its declaration, on a
+#: machine that has time for it.
+_NEW = 2.0
 _V3, _V40, _V43 = "rabbitmq-3", "rabbitmq-4.0", "rabbitmq-4.3"
 
 
@@ -39,6 +42,12 @@ def _is_after_a_stop(finding: Finding, judgement: SoakJudgement) -> bool:
 def _is_right_after_a_start(finding: Finding, judgement: SoakJudgement) -> bool:
     starts = [window.end for window in judgement.windows if window.kind in (Kind.KILL, Kind.STOP)]
     return any(0.0 <= finding.published - start < _STARTING for start in starts)
+
+
+def _is_of_queue_killed_when_new(finding: Finding, judgement: SoakJudgement) -> bool:
+    declared = judgement.declared.get(finding.queue, -_NEW)
+    kills = [window.begin for window in judgement.windows if window.kind is Kind.KILL]
+    return any(begin - declared < _NEW and finding.published < begin for begin in kills)
 
 
 def _is_of_limited_queue(finding: Finding, judgement: SoakJudgement) -> bool:
@@ -73,6 +82,13 @@ KNOWN: tuple[Known, ...] = (
         only_in_clusters=True,
     ),
     Known(
+        "DURABLE-002 A quorum queue that is killed right after it was declared has lost what was confirmed",
+        (What.LOST_IN_RESTART,),
+        (_V3, _V40, _V43),
+        _QUORUM,
+        _is_of_queue_killed_when_new,
+    ),
+    Known(
         "DURABLE-004 A restart drops what is beyond the limit of a queue that rejects publishes",
         (What.LOST_IN_RESTART,),
         (_V3, _V40, _V43),
@@ -96,7 +112,7 @@ KNOWN: tuple[Known, ...] = (
     Known(
         "docs/soak.md: after a stop with transient messages a classic queue forgets who had a message before",
         (What.UNFLAGGED, What.MISORDERED),
-        (_V40,),
+        (_V3, _V40),
         _CLASSIC,
         _is_after_a_stop,
     ),

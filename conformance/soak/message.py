@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from zlib import crc32
 
-from amqpspec.model.protocol.methods import Content
+from amqpspec.model.protocol.methods import Content, TraceEvent
 
 MARK = "soak"
 #: Octets behind the identity of a message: most are short.
@@ -21,9 +21,9 @@ class Identity(NamedTuple):
     number: int
 
 
-def marker(drainer: str) -> Identity:
-    """The message by which who reads a stream knows that it has read all that was published before."""
-    return Identity(f"{_MARKER}{drainer}", 0)
+def marker(drainer: str, number: int) -> Identity:
+    """One of the messages by which who reads a stream knows that it has read all that was published before."""
+    return Identity(f"{_MARKER}{drainer}", number)
 
 
 def is_marker(identity: Identity) -> bool:
@@ -45,6 +45,13 @@ def identity_of(body: str) -> Identity | None:
     if len(parts) < 4 or parts[0] != MARK or not parts[2].isdecimal():
         return None
     return Identity(parts[1], int(parts[2]))
+
+
+def identity_of_delivery(event: TraceEvent) -> Identity | None:
+    """Which message its message-id says that it is."""
+    properties = event.content.properties if event.content is not None else {}
+    publisher, _, number = str(properties.get("message_id", "")).rpartition("-")
+    return Identity(publisher, int(number)) if number.isdecimal() else None
 
 
 def is_unchanged(body: str, identity: Identity, exchange: str, key: str, message_id: object) -> bool:

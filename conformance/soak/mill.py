@@ -39,8 +39,12 @@ from amqpspec.targets.errors import TargetError, TargetUnreachable
 _A_ROUND = 40
 #: Seconds that nobody waits for anything.
 _MOMENT = 0.005
-#: Seconds in which no connection to a node can be opened, while nothing is known to be wrong, until it is lost.
-LOST_AFTER = 60.0
+#: How many times as long as it took to find out that a node cannot be reached nobody tries it again: while one client
+#: connects, nobody else does anything, and who is not there at all refuses nothing.
+_SHUNNED = 4
+#: Seconds in which no connection to a node can be opened, while nothing is known to be wrong, until it is lost: the
+#: patience so many times, and no more than that.
+_PATIENCES, LOST_AFTER = 3, 60.0
 #: Messages that may be outstanding in a queue.
 _MOST_OUTSTANDING = 1500
 #: Messages a second that a publisher sends to a stream, which keeps them all, or to a queue that refuses most of more.
@@ -94,6 +98,8 @@ class Mill:
         #: how often a broker was about to end, by kind
         self._about_to_end: Counter[Kind] = Counter({Kind.STOP: 1})
         self._presence = Presence()
+        #: by node, until when nobody tries to connect to it
+        self._shunned: dict[int, float] = {}
         self._next_progress = 0.0
         self._phase = ""
         self._ends = 0.0
@@ -199,7 +205,8 @@ class Mill:
 
     def _look(self, now: float) -> None:
         """Is the broker still there? And what is the user told?"""
-        self._presence.look(self.disturber.reachable(), now, LOST_AFTER)
+        limit = min(LOST_AFTER, _PATIENCES * self.patience)
+        self._presence.look(self.disturber.reachable(), now, limit)
         if now >= self._next_progress:
             self._next_progress = now + _PROGRESS
             counts = self.outstanding
@@ -222,7 +229,10 @@ class Mill:
         node = self.chosen.choice(reachable)
         injector = self.target.faults
         address = injector.address_of(node) if injector is not None else self.target.address
-        self._presence.tried(node, self.now())
+        began = self.now()
+        self._presence.tried(node, began)
+        if began < self._shunned.get(node, 0.0):
+            return None
         several = len(self.disturber.nodes) > 1
         client.connection = f"{client.name}@{node}" if several else client.name
         try:
@@ -230,6 +240,7 @@ class Mill:
                 address = replace(address, way=self._network.way_to(client.connection, address))
             self._wire.connect(client.connection, address, timeout=5.0)
         except (TargetError, ValueError):
+            self._shunned[node] = self.now() + _SHUNNED * (self.now() - began)
             return None
         self._clients[client.connection] = client
         return address
@@ -280,6 +291,7 @@ class Mill:
 
     def back(self) -> None:
         """What is transient need not be there any more."""
+        self._shunned.clear()
         transient = frozenset(each.name for each in self.plan.publishers if each.delivery_mode == TRANSIENT)
         for queue in self.plan.queues:
             if queue.type is QueueType.CLASSIC:

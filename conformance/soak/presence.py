@@ -15,7 +15,8 @@ class Presence:
     def __init__(self) -> None:
         #: by node, since when connections have been tried and none is served
         self._unserved_since: dict[int, float] = {}
-        self._identities: set[tuple[str, str]] = set()
+        #: by node, what it calls itself: each node of a cluster that nobody has named has a name of its own
+        self._identities: dict[int, tuple[str, str]] = {}
 
     def tried(self, node: int, now: float) -> None:
         """A connection to that node is tried."""
@@ -25,8 +26,8 @@ class Presence:
         """A frame came. The address of a container that has ended may be another one's a moment later."""
         if event.name == "connection.start":
             told = event.arguments.get("server_properties") or {}
-            self._identities.add((str(told.get("product", "")), str(told.get("cluster_name", ""))))
-            if len(self._identities) > 1:
+            identity = str(told.get("product", "")), str(told.get("cluster_name", ""))
+            if self._identities.setdefault(node_of(event.connection), identity) != identity:
                 raise TargetUnreachable("the broker is gone: another one answers at its address")
         elif event.channel or event.name == "connection.open-ok":
             self._unserved_since.pop(node_of(event.connection), None)

@@ -21,7 +21,7 @@ class Publishing:
     # ------------------------------------------------------------------------------------------ what clients send
 
     def declare(self, row: TraceRow, channel: ChannelAccount) -> None:
-        self._books.topology.take(row["method"], row["arguments"], node_of(row["connection"]))
+        self._books.topology.take(row["method"], row["arguments"], node_of(row["connection"]), row["time"])
 
     def select(self, row: TraceRow, channel: ChannelAccount) -> None:
         channel.confirms = True

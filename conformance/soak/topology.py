@@ -12,7 +12,7 @@ _DELIVERY_LIMIT = 20
 
 class Topology:
     """Nothing is ever taken away while messages are published. `types`: type by queue. `homes`: the node of a
-    cluster that has a classic queue: that of the client who declared it.
+    cluster that has a classic queue: that of the client who declared it. `declared`: when, by queue.
     """
 
     delivery_limit = _DELIVERY_LIMIT
@@ -20,17 +20,19 @@ class Topology:
     def __init__(self) -> None:
         self.types: dict[str, str] = {}
         self.homes: dict[str, int] = {}
+        self.declared: dict[str, float] = {}
         #: queues that refuse what is too much
         self.limited: set[str] = set()
         self._kinds: dict[str, str] = {}
         self._bindings: dict[str, list[tuple[str, str]]] = {}
 
-    def take(self, method: str, arguments: dict[str, Any], node: int = 0) -> None:
-        """queue.declare, exchange.declare or queue.bind was sent to that node."""
+    def take(self, method: str, arguments: dict[str, Any], node: int = 0, time: float = 0.0) -> None:
+        """queue.declare, exchange.declare or queue.bind was sent to that node, at that time of the trace."""
         if method == "queue.declare":
             if not arguments.get("passive"):
                 name, given = str(arguments.get("queue", "")), arguments.get("arguments") or {}
                 self.types[name] = str(given.get("x-queue-type", QueueType.CLASSIC.value))
+                self.declared[name] = time
                 if self.types[name] == QueueType.CLASSIC.value:
                     self.homes[name] = node
                 if "x-max-length" in given:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 #: Importable name -> the extra of this package that installs it; "": installed with this package.
 _EXTRAS = {
     "pyarrow": "parquet", "duckdb": "parquet", "pyspark": "spark", "py4j": "spark", "dpkt": "capture",
-    "obstore": "object-stores",
+    "obstore": "object-stores", "hdfs_native": "hdfs",
     **dict.fromkeys(("docker", "hypothesis", "jinja2", "junit_xml", "orjson", "pamqp", "rich"), ""),
 }  # fmt: skip
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-#: What the address of a store may begin with (`pipeline.store.object_files`).
-STORES = ("s3", "s3a", "gs", "abfs", "abfss")
+#: What the address of a store may begin with (`pipeline.store.any_files`).
+STORES = ("s3", "s3a", "gs", "abfs", "abfss", "hdfs")
 #: `Path` makes one slash of two, so one is enough; a single letter may be a drive.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 

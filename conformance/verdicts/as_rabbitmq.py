@@ -15,6 +15,8 @@ from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from amqpspec.model.judging.acceptor import Acceptor
+from amqpspec.model.outputs.confirms import REFUSED_BY_NOBODY
+from amqpspec.model.outputs.replies import WITH_UNACKNOWLEDGED
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import EMBEDDED_PRODUCT
 from amqpspec.model.promises.severity import Severity, severity_of
@@ -68,26 +70,29 @@ class Steps(Generic[J]):
         the dialect of that name. `failures`: all that the acceptor found, in its order.
         """
         found: dict[str, str] = {}
+        counts_more = any(each.detail.endswith(WITH_UNACKNOWLEDGED) for each in failures)
         open_ones = {
             position: failure
             for position, failure in enumerate(failures[: len(self._shown_at)])
-            if not failure.defect
+            if not failure.defect and not (counts_more and _is_count(failure))
         }
         for dialect in RABBITMQS:
             if open_ones:
-                right = self._right_by(judge_by(dialect), open_ones)
+                right = self._right_by(judge_by(dialect), open_ones, counts_more)
                 found |= {open_ones.pop(position).identity: dialect for position in right}
         return found
 
-    def _right_by(self, judge: J, failures: dict[int, Failure]) -> list[int]:
-        """Positions of the failures that are none by that judge."""
+    def _right_by(self, judge: J, failures: dict[int, Failure], counts_more: bool) -> list[int]:
+        """Positions of the failures that are none by that judge. `counts_more`: it is a habit of the broker to count
+        what is not acknowledged, so that a number which is wrong says nothing of its state.
+        """
         acceptor = judge.acceptor
         right: list[int] = []
         for number, step in enumerate(self._steps[: max(self._shown_at)], 1):
             before = list(acceptor.failures)
             step(judge)
             new = acceptor.failures[len(before) :]
-            if acceptor.finished or acceptor.why_undecided or not _is_harmless(before):
+            if acceptor.finished or acceptor.why_undecided or not _is_harmless(before, counts_more):
                 break
             shown = [position for position in failures if self._shown_at[position] == number]
             if shown and not new:
@@ -104,8 +109,18 @@ def _is_right(failure: Failure, acceptor: Acceptor) -> bool:
     return not (is_awaited or is_known or acceptor.unproven_queues())
 
 
-def _is_harmless(failures: Iterable[Failure]) -> bool:
-    return all(severity_of(each) in _HARMLESS or _is_of_handshake(each) for each in failures)
+def _is_harmless(failures: Iterable[Failure], counts_more: bool) -> bool:
+    return all(
+        severity_of(each) in _HARMLESS
+        or _is_of_handshake(each)
+        or each.detail == REFUSED_BY_NOBODY
+        or (counts_more and _is_count(each))
+        for each in failures
+    )
+
+
+def _is_count(failure: Failure) -> bool:
+    return failure.shape is Shape.WRONG_ARGUMENT and failure.detail.endswith("-ok message-count")
 
 
 def _is_of_handshake(failure: Failure) -> bool:

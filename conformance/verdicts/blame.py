@@ -116,7 +116,7 @@ def blamed(failure: Failure, dialect: Dialect) -> Failure | None:
     other = IN_THE_TEXT.get(failure.requirement) or _of_frame(failure)
     if other and _is_in(other, dialect):
         return replace(failure, requirement=other)
-    return None if failure.requirement in NOT_FOLLOWED else failure
+    return None if failure.requirement in NOT_FOLLOWED and not _is_without_number(failure) else failure
 
 
 def _of_frame(failure: Failure) -> str:
@@ -140,6 +140,13 @@ NOT_FOLLOWED: Mapping[str, str] = {
     "CONSUME-014": "the broker numbers deliveries in another order than it sends them, which cannot be followed",
     "BIND-005": "the broker binds to the default exchange, or unbinds from it, which cannot be followed",
 }
+
+
+def _is_without_number(failure: Failure) -> bool:
+    """Is it about a delivery whose tag is 0 (which is not printed)? Domain delivery-tag, non-zero: "The server MUST NOT
+    use a zero value for delivery tags."
+    """
+    return failure.detail.endswith(" delivery-tag") and " delivery-tag=" not in failure.observed
 
 
 def why_not_followed(failure: Failure) -> str:

@@ -12,6 +12,7 @@ from amqpspec.conformance.language.names import plain, plain_failure
 from amqpspec.conformance.traces.trace_row import OPEN, TraceError, TraceRow, row_event
 from amqpspec.conformance.verdicts.as_rabbitmq import Steps, is_asked, marked
 from amqpspec.conformance.verdicts.blame import blamed, why_not_followed
+from amqpspec.conformance.verdicts.consequences import as_reported
 from amqpspec.conformance.verdicts.every_connection import is_judged_elsewhere
 from amqpspec.conformance.verdicts.expectations import Expectations, is_expectation
 from amqpspec.conformance.verdicts.ill_formed import raise_if_ill_formed
@@ -85,9 +86,10 @@ class SequenceJudge:
     @property
     def failures(self) -> Sequence[Failure]:
         """What was found so far, with the names that the broker knows."""
-        mine = (each for each in self.acceptor.failures if not is_judged_elsewhere(self._start, each))
-        reported = (blamed(each, self.acceptor.dialect) for each in mine)
-        found = [each for each in reported if each]
+        told = as_reported(self.acceptor.failures, self.acceptor.dialect)
+        found = [
+            reported for each, reported in told if reported is not None and not is_judged_elsewhere(self._start, each)
+        ]
         if self._library is not None:
             found += self._library.failures
         if self.expectations is not None:
@@ -215,7 +217,7 @@ class SequenceJudge:
         reason = None if reason is None else plain(reason)
         elsewhere = {each.requirement for each in acceptor.failures}.difference(each.requirement for each in failures)
         dialect = acceptor.dialect
-        wrongly = [each for each in acceptor.failures if blamed(each, dialect) is None]
+        wrongly = [each for each, reported in as_reported(acceptor.failures, dialect) if reported is None]
         if wrongly:
             reason = reason or plain(why_not_followed(wrongly[0]))
         product = self._start.get("product") or ""
@@ -257,8 +259,8 @@ class SequenceJudge:
             return failures
         by_acceptor = self.acceptor.failures
         like = self._steps.told_apart(by_acceptor, self._judge_by)
-        dialect = self.acceptor.dialect
-        names = {told.identity: like.get(each.identity, "") for each in by_acceptor if (told := blamed(each, dialect))}
+        told = as_reported(by_acceptor, self.acceptor.dialect)
+        names = {reported.identity: like.get(each.identity, "") for each, reported in told if reported is not None}
         return marked(failures, names)
 
     def _judge_by(self, dialect: str) -> SequenceJudge:

@@ -38,6 +38,8 @@ THROUGH = " through "
 #: in another.
 STREAM_ENDS = "socket.closed"
 ENDS = ("channel.close", "connection.close", STREAM_ENDS)
+#: The same where it takes what it has to refuse, and where what it tells is wrong.
+IS_TAKEN, IS_WRONG = "is taken", "is wrong"
 #: One undecided sequence in so many, rounded, leaves a run decided.
 SEQUENCES_OF_ONE_UNDECIDED = 100
 
@@ -218,8 +220,8 @@ class SuiteError:
 @dataclass(frozen=True, slots=True)
 class Cause:
     """What the broker refuses again and again in the same way, or never answers: then `answer` is empty
-    (`conformance.verdicts.causes`). Where `answer` is one of `ENDS`, `what` is owed, and that comes in place of it
-    (`conformance.verdicts.wrong_ends`).
+    (`conformance.verdicts.causes`). Where `answer` is one of `ENDS`, `what` is owed, and that comes in place of it;
+    where it is `IS_TAKEN` or `IS_WRONG`, that is said of `what` (`conformance.verdicts.habits`).
 
     `failure` is the identity that it is reported under, `under` are others that come from it. `blocked`: sequences
     that were ended by it and say no more.
@@ -232,9 +234,9 @@ class Cause:
     under: tuple[str, ...] = ()
 
     @property
-    def is_wrong_end(self) -> bool:
-        """Does the broker end in one way what it has to end in another?"""
-        return self.answer in ENDS
+    def is_habit(self) -> bool:
+        """Does the broker do so wherever it comes up, and end no sequence by it (`conformance.verdicts.habits`)?"""
+        return self.answer in (*ENDS, IS_TAKEN, IS_WRONG)
 
 
 @dataclass(frozen=True, slots=True)

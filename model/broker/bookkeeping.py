@@ -6,12 +6,13 @@ an explanation go by it.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from amqpspec.model.broker.deadlines import Deadline
+from amqpspec.model.broker.facts import Routed, told
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.protocol.methods import ChannelKey
 
@@ -38,12 +39,16 @@ class Bookkeeping:
     #: queues and exchanges that went by themselves, with the requirement that says so: blamed if they are still there
     ended_queues: dict[str, str] = field(default_factory=dict)
     ended_exchanges: dict[str, str] = field(default_factory=dict)
-    #: bodies published of late, with the requirement that routed them: blamed if they turn up where they should not
-    published: deque[tuple[bytes, str]] = field(default_factory=lambda: deque(maxlen=64))
+    #: what was published of late: blamed if it turns up where it should not
+    published: tuple[Routed, ...] = ()
 
     # ---- what becomes of the explanation
     #: what could not be judged by it, as sentences (model.broker.openness)
     undecided: dict[str, None] = field(default_factory=dict)
+
+    def note_published(self, requirement: str, *bodies: bytes) -> None:
+        """Messages with these bodies were published, and routed by that requirement."""
+        self.published = told(self.published, *[Routed(body, requirement) for body in bodies])
 
     @contextmanager
     def counting_anyway(self) -> Iterator[None]:

@@ -10,6 +10,8 @@ Pure: no clock, no randomness, no input or output.
 
 Requirements:
 
+* ACK-007: Double ack. Acking twice is 406. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP
+  0-9-1 basic.ack]
 * CANCEL-005: Cancel/delete race, classic and stream. A client cancel that crosses the deletion of its queue ends in
   either [Cancel, CancelOk] or [CancelOk]; never an error, and never in a Cancel after CancelOk. [RabbitMQ guide:
   consumer cancel notification]
@@ -67,7 +69,7 @@ Requirements:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -190,10 +192,11 @@ class Broker(QueueSteps):
     def tell_of_deletion(self, key: ChannelKey, tags: tuple[str, ...], crossing: str) -> None:
         """A channel that deleted a queue has seen delete-ok: now its consumers may be told (CANCEL-011)."""
         channel = self.channels[key]
+        is_told = self.connections[channel.connection].is_told_of_cancels
         for place, tag in enumerate(tags):
             first = "CANCEL-012" if place else "CANCEL-007"
             self.owe_notice(channel, tag, first, "CANCEL-007", "CANCEL-008", "CANCEL-011", crossing=crossing)
-            for answer in [owed for owed in channel.owed if _is_answer_to_crossing(owed, tag, crossing)][:1]:
+            for answer in [owed for owed in channel.owed if is_told and _is_answer_to_cancel(owed, tag)][:1]:
                 # the client has cancelled it meanwhile: it is told before it is answered
                 channel.owed.remove(answer)
                 channel.owed.append(replace(answer, lane=_end_of(tag)))
@@ -220,7 +223,7 @@ class Broker(QueueSteps):
     def release(self, channel: Channel, tag: int, requirement: str) -> Unacknowledged:
         """Take a delivery off the unacknowledged ones; its consumer, if it is still there, has room for one more."""
         entry = channel.unacknowledged.pop(tag)
-        channel.settled.append(tag)
+        channel.note_over(tag, again="ACK-007")
         consumer = entry.consumer
         if entry.queue.deleted:
             self.fired("CANCEL-014")
@@ -237,7 +240,7 @@ class Broker(QueueSteps):
             self.elect(entry.queue, "SAC-004")
         return entry
 
-    def make_room(self, channel: Channel, settled: Sequence[tuple[int, Unacknowledged]], requirement: str) -> None:
+    def make_room(self, channel: Channel, requirement: str) -> None:
         """All who share a limit with the channel have room for as many more as were settled by that requirement."""
         for consumer in sharing(self, channel):
             if consumer.queue.messages and consumer.queue not in self.deliverable and self.has_room(consumer):
@@ -300,11 +303,11 @@ def crossed_by_cancel(queue: Queue) -> str:
     return "CANCEL-006" if queue.type is QueueType.QUORUM else "CANCEL-005"
 
 
-def _is_answer_to_crossing(owed: Expected | PendingGet, tag: str, crossing: str) -> TypeGuard[Expected]:
-    """Is it the cancel-ok for a basic.cancel that crossed the deletion of the consumer's queue?"""
-    if not isinstance(owed, Expected) or owed.method != "basic.cancel-ok":
+def _is_answer_to_cancel(owed: Expected | PendingGet, tag: str) -> TypeGuard[Expected]:
+    """Is it the cancel-ok for a basic.cancel that came when the consumer's queue was deleted already?"""
+    if not isinstance(owed, Expected) or owed.method != "basic.cancel-ok" or owed.lane != "channel":
         return False
-    return owed.requirements[0] == crossing and bool(owed.arguments["consumer_tag"] == tag)
+    return bool(owed.arguments["consumer_tag"] == tag)
 
 
 def _end_of(tag: str) -> str:

@@ -163,6 +163,12 @@ class BrokerState:
             for requirement in requirements:
                 self.bookkeeping.exercised[requirement] += 1
 
+    def comes_under(self, channel: Channel, *requirements: str) -> None:
+        """The input being processed comes under these requirements, and they made a difference just now."""
+        self.fired(*requirements)
+        for requirement in requirements[-1:]:
+            self.blame(channel, requirement)
+
     # ------------------------------------------------------------------------------------ what is owed
 
     def owe(

@@ -11,6 +11,9 @@ Requirements:
 * CLUSTER-013: Mirrored: a confirm waits for all mirrors. A publish to a classic queue that a policy mirrors (ha-mode)
   is confirmed when each mirror has it: who is told so finds it there when the leader is lost. [RabbitMQ 3.10 guide:
   classic queue mirroring (publisher confirms); v3.10.9 rabbit_mirror_queue_master]
+* CONSUME-013: no_ack consumer. Deliveries of a no_ack consumer count as acked when sent: ack of such a tag is 406; on
+  channel close they are lost. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1
+  basic.consume]
 * REPLY-006: Replies take part in the count of deliveries. Deliveries of direct replies have delivery tags of their own,
   in one series with all others of the channel. In rabbitmq-3: broken: a reply has the tag that the next delivery has as
   well. In rabbitmq-4.0: broken: a reply has the tag that the next delivery has as well. [AMQP 0-9-1 basic.deliver,
@@ -37,12 +40,12 @@ Requirements:
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 
 from amqpspec.model.broker.deadlines import Deadline
+from amqpspec.model.broker.facts import DeliveryOver, told
 from amqpspec.model.broker.field_kinds import derived, doubt, law, to_blame
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import Consumer, Message, Queue, is_behind
@@ -130,6 +133,10 @@ class Channel:
     _: KW_ONLY
     key: ChannelKey = derived(init=False)
     next_tag: int = 1
+    #: where numbers may be left out, as the text lets a broker: the first of those that came one after the other until
+    #: now; and of each such row before it the first, and the one behind the last
+    first_in_row: int = 1
+    numbered_before: tuple[tuple[int, int], ...] = ()
     unacknowledged: dict[int, Unacknowledged] = field(default_factory=dict)
     #: deliveries that the client has not settled, and which have gone back to their queues in the meantime
     timed_out: dict[int, TimedOut] = law(factory=dict, view="timed_out")
@@ -193,10 +200,8 @@ class Channel:
     #: tags of consumers that are gone, with the requirement that ended them: to blame late deliveries, and to tell
     #: whether the client is told of the end
     ended_consumers: dict[str, str] = law(factory=dict, view="ended")
-    #: tags that were settled of late; delivered without need of it; taken back by recover: to blame and word
-    settled: deque[int] = to_blame(factory=lambda: deque(maxlen=64))
-    automatic: deque[int] = to_blame(factory=lambda: deque(maxlen=64))
-    recovered: deque[int] = to_blame(factory=lambda: deque(maxlen=64))
+    #: deliveries that were settled of late, or needed no settlement (model.broker.facts)
+    over: tuple[DeliveryOver, ...] = to_blame(())
     #: how many publishes were counted when confirm.select was repeated
     selected_again: int = to_blame(0)
     #: confirm.select asked for no answer, and nothing has shown yet that it was heeded
@@ -230,8 +235,27 @@ class Channel:
         return (number for number, copies in self.unconfirmed.items() if not is_behind(queue for queue, _ in copies))
 
     def has_used(self, tag: int) -> bool:
-        """Is it the number of a delivery that is outstanding, or was settled of late?"""
-        return tag in self.unacknowledged or tag in self.settled or tag in self.automatic
+        """Has a delivery had this number?"""
+        rows = (*self.numbered_before, (self.first_in_row, self.next_tag))
+        return any(first <= tag < behind for first, behind in rows)
+
+    def number_anew(self, tag: int) -> None:
+        """The next delivery has this number, which does not follow the one before."""
+        self.numbered_before = (*self.numbered_before, (self.first_in_row, self.next_tag))
+        self.first_in_row = self.next_tag = tag
+
+    def note_over(self, *tags: int, again: str) -> None:
+        """Of late these deliveries were settled, or needed no settlement: which requirement forbids to settle them."""
+        self.over = told(self.over, *[DeliveryOver(tag, again) for tag in tags])
+
+    def forbidden_again(self, tag: int) -> str:
+        """The requirement that forbids to settle the delivery, as it is over; "": it was not so of late."""
+        return next((each.again for each in reversed(self.over) if each.tag == tag), "")
+
+    @property
+    def automatic(self) -> int:
+        """How many deliveries needed no settlement, of late."""
+        return sum(each.again == "CONSUME-013" for each in self.over)
 
     def queue_of(self, tag: int) -> Queue:
         """The queue that the delivery came from, which the client has not settled."""

@@ -36,8 +36,6 @@ Requirements:
   queues too; it goes on counting towards the limit. A classic queue that hands the message to a waiting consumer at
   once does not look at it: redelivered=false. [mc annotation delivery_count: rabbit_fifo:annotate_msg,
   rabbit_variable_queue:set_deliver_flag (4.3)]
-* OVERFLOW-006: reject-publish-dlx. Classic: rejected publishes are dead-lettered (reason maxlen) and nacked.
-  [rabbit_amqqueue_process]
 * QUORUM-003: Delivery limit. With x-delivery-limit=L a message is removed (dead-lettered with reason delivery_limit, or
   dropped) when its count of returns would exceed L: where each return counts, L=2 gives 3 deliveries. In rabbitmq-3:
   every return counts; default none. In rabbitmq-4.0: every return counts; default 20. In rabbitmq-4.3: reject and the
@@ -68,9 +66,6 @@ TOO_MANY = "maxlen"
 
 #: By which requirement a message is in a dead-letter queue, by the reason of its death.
 CAUSES = {REJECTED: "DLX-001", DELIVERY_LIMIT: "QUORUM-003", TOO_MANY: "DLX-001", EXPIRED: "DLX-001"}
-
-#: … and by which one is there that its queue never took (model.broker.length_limits).
-REFUSED = "OVERFLOW-006"
 
 #: The requirement by which a dead letter goes no further.
 CYCLES = "DLX-008"
@@ -230,11 +225,6 @@ def _history(content: Content) -> Any:
     return headers.get(HISTORY) if headers else None
 
 
-def is_first_here(message: Message) -> bool:
-    """Is it a dead letter that was never handed to anybody from this queue?"""
-    return bool(message.deaths) and message.reason in (*CAUSES.values(), REFUSED)
-
-
 # ------------------------------------------------------------------------------------------- the verdict
 
 
@@ -246,7 +236,7 @@ def shown_by(queue: Queue, message: Message) -> list[str]:
         shown.append("QUORUM-003")
     if latest["count"] == 1 and "original-expiration" in latest:
         shown.append("DLX-006")
-    if any(is_first_here(other) and other.via == message.via for other in queue.messages):
+    if any(other.is_first_here and other.via == message.via for other in queue.messages):
         shown.append("DLX-009")
     return shown
 

@@ -121,7 +121,7 @@ def elect(broker: BrokerState, queue: Queue, requirement: str) -> None:
 
 def _activate(queue: Queue, consumer: Consumer, stamp: int, requirement: str) -> None:
     active = queue.active
-    active.consumer, active.is_quiescing, active.reason, active.is_shown = consumer, False, requirement, False
+    active.consumer, active.is_quiescing, active.became_by, active.is_shown = consumer, False, requirement, False
     if requirement != "SAC-001":
         consumer.reason, consumer.stamp = requirement, stamp
 
@@ -151,7 +151,7 @@ def is_chosen(broker: BrokerState, queue: Queue, consumer: Consumer) -> bool:
     """
     if broker.dialect.extensions or queue.active.is_shown or consumer not in queue.consumers:
         return False
-    _activate(queue, consumer, broker.stamp, queue.active.reason)
+    _activate(queue, consumer, broker.stamp, queue.active.became_by)
     return True
 
 

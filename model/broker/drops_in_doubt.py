@@ -66,6 +66,7 @@ def _take_back(broker: BrokerState, queue: Queue, dropping: Dropping) -> None:
 
 def _forget_going(queue: Queue, message: Message) -> None:
     """It has never gone. That it had is known only if it was of late."""
+    message.had_no_room = False
     queue.gone = tuple([each for each in queue.gone if not each.is_of(message)])
 
 

@@ -33,11 +33,9 @@ from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.broker_state import PREDECLARED_EXCHANGES, TRACE_EXCHANGE
 from amqpspec.model.broker.channels import Channel, Lost, TimedOut
 from amqpspec.model.broker.connections import Connection
-from amqpspec.model.broker.dead_letter_headers import is_first_here
 from amqpspec.model.broker.dispatch import priority, service_is_unknown
 from amqpspec.model.broker.effects import DeletionAnswered
 from amqpspec.model.broker.field_kinds import is_compared, view_of
-from amqpspec.model.broker.length_limits import BEYOND_LIMIT
 from amqpspec.model.broker.owed import Expected, PendingGet
 from amqpspec.model.broker.queues import CHOSEN_TAG, ActiveConsumer, Consumer, Exchange, Message, Queue
 from amqpspec.model.broker.routing import Routes
@@ -296,9 +294,14 @@ def _before_active(queue: Queue) -> Hashable:
 def _since_active(queue: Queue) -> Hashable:
     """What came back when the one before ended, which is to be served first (SAC-003)."""
     active = queue.active
-    if active.consumer is None or active.reason != "SAC-003":
+    if active.consumer is None or active.became_by != "SAC-003":
         return None
     return tuple([message.stamp == active.consumer.stamp for message in queue.messages])
+
+
+def _follows_lost(active: ActiveConsumer, _: Broker) -> Hashable:
+    """What decides is whether what the one before had held is to be served first (SAC-003)."""
+    return active.became_by == "SAC-003"
 
 
 def _previous_active(active: ActiveConsumer, _: Broker) -> Hashable:
@@ -308,18 +311,16 @@ def _previous_active(active: ActiveConsumer, _: Broker) -> Hashable:
 
 
 def _deaths(message: Message, _: Broker) -> Hashable:
-    """Has anybody been handed it since it died last?"""
-    return tuple(map(_table, message.deaths)), is_first_here(message)
+    return tuple(map(_table, message.deaths))
 
 
 def _lost(channel: Channel, broker: Broker) -> Hashable:
-    """Has each gone back to its queue, or had no room there, and was its consumer announced? They are in no order."""
+    """Has each gone back to its queue, and was its consumer announced? They are in no order."""
     see = view_as(Lost)
     told = [
         (
             see(each, broker),
             each.message in each.consumer.queue.messages,
-            each.message.reason in BEYOND_LIMIT,
             each.consumer.announced,
         )
         for each in channel.lost
@@ -344,8 +345,8 @@ VIEWS: dict[str, View] = {
     for view in (
         _connections, _channels, _queues, _exchanges, _not_before, _bindings, _reached, _perhaps,
         _own_consumers, _limit, _oldest, _unconfirmed, _timed_out, _leaving, _dropped_at_deletion, _position_limit,
-        _ready, _growing_group, _log, _expiry, _has_timed_out, _consumers, _active, _previous_active, _deaths, _lost,
-        _ended, _effect,
+        _ready, _growing_group, _log, _expiry, _has_timed_out, _consumers, _active, _follows_lost, _previous_active,
+        _deaths, _lost, _ended, _effect,
     )
 }  # fmt: skip
 

@@ -140,7 +140,7 @@ def _holding_channel(broker: BrokerState, channel: Channel) -> Iterator[str]:
 def shown_by_delivery(channel: Channel, consumer: Consumer) -> Iterator[str]:
     """The requirements by which the consumer could be handed what it was just handed, against an appearance."""
     if consumer.no_ack:
-        if 0 < (channel.prefetch or channel.channel_prefetch) < len(channel.automatic):
+        if 0 < (channel.prefetch or channel.channel_prefetch) < channel.automatic:
             yield "QOS-005"
         return
     if not consumer.prefetch and consumer.prefetch_from == "QOS-002" and consumer.outstanding > 1:
@@ -158,7 +158,7 @@ def suspected(broker: BrokerState, consumer: Consumer) -> str | None:
     """The requirement to blame if the consumer has room and is not served; None: no limit explains that."""
     channel = broker.channels[consumer.channel]
     if consumer.no_ack:
-        would_be_full = 0 < (channel.prefetch or channel.channel_prefetch) <= len(channel.automatic)
+        would_be_full = 0 < (channel.prefetch or channel.channel_prefetch) <= channel.automatic
         is_full = 0 < channel.channel_prefetch <= counted(broker, channel)
         return "QOS-005" if would_be_full or is_full else None
     others = sum(entry.consumer is not None for entry in channel.unacknowledged.values()) - consumer.outstanding

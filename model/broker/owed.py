@@ -47,13 +47,13 @@ class Expected:
     not_before: float = 0.0
     #: the time that is up, if it is sent because of one
     due: Due | None = None
+    #: a request of the client's may cross it: the requirement which that comes under; "": it may not
+    crossing: str = ""
 
     # ---- blame
     blame: dict[str, str] = to_blame(factory=dict)
     #: counts as exercise of its requirements (barrier traffic does not)
     counted: bool = to_blame(True)
-    #: the requirement that a request of the client's comes under which crosses it
-    crossing: str = to_blame("")
 
 
 @dataclass(slots=True, eq=False)

@@ -101,6 +101,8 @@ class Message:
     priority: int = law(0, only="ready")
     #: entries of its history if it is a dead letter, the latest first (model.broker.dead_letter_headers)
     deaths: tuple[Table, ...] = law((), view="deaths")
+    #: it is a dead letter that nobody was handed in this queue
+    is_first_here: bool = False
     #: routing keys besides the first: those in CC and BCC, and of these the ones in BCC
     further_keys: tuple[str, ...] = ()
     hidden_keys: tuple[str, ...] = ()
@@ -110,6 +112,8 @@ class Message:
     sent_history: int = 0
     #: the requirement by which its queue refused it, which it never was in (model.broker.length_limits)
     refused_by: str = ""
+    #: it was dropped, as its queue had no room for it (model.rules.extensions.drop_or_refuse)
+    had_no_room: bool = False
     #: when its time in its queue is up (this and what else is said of times: model.broker.time_to_live)
     deadline: Deadline | None = None
     #: its publisher was told that the broker has it: the requirement by which it survives a crash then
@@ -253,6 +257,8 @@ class ActiveConsumer:
     consumer: Consumer | None = None
     #: a consumer of higher priority waits until the active one has settled everything (SAC-004)
     is_quiescing: bool = False
+    #: the requirement by which the consumer became active, and SAC-001 once it was served
+    became_by: str = law("SAC-001", view="follows_lost")
 
     # ---- doubt
     #: it was handed something since it became the active one
@@ -260,10 +266,6 @@ class ActiveConsumer:
     #: the one that was quiescing last; what was ready before this stamp may have been handed to it unseen
     previous: Consumer | None = doubt(None, view="previous_active")
     previous_may_hold_before: int = doubt(0, view="previous_active")
-
-    # ---- blame
-    #: the requirement by which the consumer became active, and SAC-001 once it was served
-    reason: str = to_blame("SAC-001")
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +368,12 @@ class Queue:
     #: streams: offsets that are known to begin a chunk (True) or to continue one (False; model.broker.stream_log)
     chunk_starts: dict[int, bool] = apart("where states differ in it, it can be left open", factory=dict)
 
+    #: messages settled or dropped of late (model.broker.facts): words; but a broker that is killed may not have noted
+    #: that some of them were settled (model.rules.operator.faults)
+    gone: tuple[Gone, ...] = apart(
+        "what was published and is not there is gone, and messages that crossed come back in either order", ()
+    )
+
     # ---- blame
     #: what changed the number of ready messages last
     reason: str = to_blame("QUEUE-001")
@@ -382,8 +390,6 @@ class Queue:
     has_lost_active: bool = to_blame(False)
     #: how many deliveries waited for their acknowledgement when it was purged: a broker may have deleted these as well
     held_when_purged: int = to_blame(0)
-    #: messages settled or dropped of late (model.broker.facts)
-    gone: tuple[Gone, ...] = to_blame(())
 
     @property
     def in_force(self) -> Table:

@@ -76,7 +76,7 @@ def _nowhere(broker: Broker, channel: Channel, publication: Publication, require
         unchanged(broker, channel, queue, requirement)
     body = publication.pattern.content.body
     if len(body) <= LARGE_BODY and broker.bookkeeping.counting:
-        broker.bookkeeping.published.append((body, requirement))
+        broker.bookkeeping.note_published(requirement, body)
 
 
 def unchanged(broker: Broker, channel: Channel, queue: Queue, requirement: str) -> None:

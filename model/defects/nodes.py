@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amqpspec.model.broker.broker import Broker
+from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.nodes import node_of
 from amqpspec.model.broker.queues import Arrival, Queue
 from amqpspec.model.judging.windows import SERVICE, Scope, Window, of_any
@@ -12,6 +13,10 @@ from amqpspec.model.protocol.methods import Method
 
 def _is_elsewhere(queue: Queue, method: Method) -> bool:
     return queue.type is QueueType.CLASSIC and queue.node not in (0, node_of(method.connection))
+
+
+def _has_settled(channel: Channel) -> bool:
+    return channel.next_tag - 1 > len(channel.unacknowledged)
 
 
 def _purges_behind_publishes(broker: Broker, method: Method) -> Scope | None:
@@ -25,9 +30,9 @@ def _purges_behind_publishes(broker: Broker, method: Method) -> Scope | None:
 
 
 def _ends_behind_settlements(broker: Broker, method: Method) -> Scope | None:
-    """A channel ends that has settled something of late, and has been handed messages by such a queue."""
+    """A channel ends of which not all deliveries are outstanding, and that was handed messages by such a queue."""
     ending = [each for each in broker.channels.values() if each.connection == method.connection]
-    own = [each for each in ending if method.channel in (0, each.number) and each.settled]
+    own = [each for each in ending if method.channel in (0, each.number) and _has_settled(each)]
     served = [consumer.queue for each in own for consumer in each.consumers.values()]
     held = [entry.queue for each in own for entry in each.unacknowledged.values()]
     return of_any(broker, {queue.name: queue for queue in (*served, *held) if _is_elsewhere(queue, method)}.values())

@@ -21,6 +21,7 @@ from amqpspec.model.broker.internal_events import lane_of
 from amqpspec.model.broker.measurement import Measurement
 from amqpspec.model.broker.nodes import is_mute
 from amqpspec.model.judging.certain_debts import is_certainly_owed
+from amqpspec.model.judging.crossing import Crossing
 from amqpspec.model.judging.defects_followed import NO_DEFECTS, DefectsFollowed
 from amqpspec.model.judging.doubts import may_be_proven, unproven_queues
 from amqpspec.model.judging.explanation import Explanation
@@ -96,6 +97,7 @@ class Acceptor:
         #: queues that did not tell their numbers in time when they were asked last
         self._untold: set[str] = set()
         self._early = EarlyOutputs()
+        self._crossing = Crossing(defects)
         self._time = 0.0
         #: the last output left no doubt about what had been processed before it
         self._is_certain = True
@@ -108,6 +110,14 @@ class Acceptor:
             self._judge_early()
         if self.finished:
             return
+        if self._crossing.before is not None:
+            if self._crossing.takes(self.explanations[0], event):
+                self._time = max(self._time, event.time)
+                self._send_crossing(event)
+                return
+            self._end_crossing()
+            if self.finished:
+                return
         self._time = max(self._time, event.time)
         if isinstance(event, Fault):
             self._go_through(event)
@@ -136,12 +146,45 @@ class Acceptor:
                 self._give_up()
         elif not self.overlapping and self._stands_alone(event):
             self.explanations = processed(self.explanations, event, self._defects)
+        elif self._crossing.begins(self.explanations, event):
+            self._send_crossing(event)
         else:
             if not only.broker.bookkeeping.counting:
                 only.uncounted.append(event)
             for explanation in self.explanations:
                 note_pipelined(explanation.broker, explanation.pending_inputs, event)
                 explanation.pending.append(event)
+
+    def _send_crossing(self, event: TraceEvent) -> None:
+        self._crossing.note(event, self.command, self.overlapping)
+        if not self._crossing.send(self.explanations[0], event):
+            self._judge_again()
+
+    def _end_crossing(self, quiet: bool = False) -> None:
+        """What crossed is over, or is judged again. `quiet`: nothing is under way any more."""
+        crossing, only = self._crossing, self.explanations[0]
+        if crossing.before is None:
+            return
+        if (quiet and crossing.is_quiet_behind(only)) or crossing.has_come(only):
+            crossing.end()
+        else:
+            self._judge_again()
+
+    def _judge_again(self) -> None:
+        """What has been seen since publishes cross is judged in every order."""
+        crossing, command, overlapping = self._crossing, self.command, self.overlapping
+        assert crossing.before is not None
+        self.explanations, frames = [crossing.before], crossing.frames
+        crossing.end()
+        crossing.is_again = True
+        for each in frames:
+            self.command, self.overlapping = each.command, each.overlapping
+            if each.event.sent:
+                self.sent(each.event)
+            else:
+                self._judge(each.event)
+        crossing.is_again = False
+        self.command, self.overlapping = command, overlapping
 
     def _go_through(self, fault: Fault) -> None:
         """The broker goes down, comes back, or a network fails (`model.judging.restarts`)."""
@@ -227,6 +270,14 @@ class Acceptor:
         for explanation in self.explanations:
             explanation.note_observation(self._time)
         only = self.explanations[0]
+        if self._crossing.before is not None:
+            self._crossing.note(event, self.command, self.overlapping)
+            behind = self._crossing.receive(only, event)
+            if behind is None:
+                self._judge_again()
+            else:
+                self.explanations = [behind]
+            return
         # to judge it may change what it is judged by
         waits = may_wait and event.name == "basic.deliver" and may_be_early(only.broker, only.pending, event)
         before = [each.fork() for each in self.explanations] if waits else []
@@ -255,12 +306,14 @@ class Acceptor:
 
     def barrier(self, begins: bool) -> None:
         """Between these two calls frames are judged as ever, but do not count as exercise of any requirement."""
+        self._end_crossing()
         for explanation in self.explanations:
             explanation.broker.bookkeeping.counting = not begins
 
     def quiescent(self) -> None:
         """Nothing is under way any more: every input has been processed, and nothing may be owed."""
         self._judge_early()
+        self._end_crossing(quiet=True)
         if self.broker.down_by:
             return  # nothing can show that it is quiet
         self._close(prove=False)
@@ -289,6 +342,7 @@ class Acceptor:
         `asked` for them (None: of all).
         """
         self._judge_early()
+        self._end_crossing()
         self._close(prove, asked)
 
     # ------------------------------------------------------------------------------------------ the verdict

@@ -84,7 +84,7 @@ class AcceptorQuestions:
         return Method(*channel, "basic.qos", {"prefetch_count": known.prefetch, "global_": is_global}, sent=True)
 
     def unprocessed(self) -> list[ChannelKey]:
-        return unprocessed(self._acceptor.explanations) or self._perhaps_ended
+        return list(dict.fromkeys([*unprocessed(self._acceptor.explanations), *self._perhaps_ended]))
 
     def served_elsewhere(self) -> list[ChannelKey]:
         usual = self._usual

@@ -17,15 +17,13 @@ from amqpspec.model.protocol.methods import ChannelKey, TraceEvent
 
 
 def unprocessed(explanations: Iterable[Explanation]) -> list[ChannelKey]:
-    """Channels on which something was sent that no lawful explanation has processed: it is not known yet what that
-    touches.
+    """Channels on which something was sent that some lawful explanation has not processed: what that one owes, or what
+    it touches, the others do not tell.
     """
-    lawful = [explanation for explanation in explanations if explanation.defect is None]
-    if any(explanation.is_settled for explanation in lawful):
-        return []
+    lawful = (explanation for explanation in explanations if explanation.defect is None)
     pending = (event for explanation in lawful for event in explanation.pending)
     sent = (event for event in pending if isinstance(event, TraceEvent | Teardown))
-    return list(dict.fromkeys((event.connection, event.channel) for event in sent))
+    return list(dict.fromkeys((event.connection, event.channel) for event in sent if event.channel))
 
 
 def may_give_up(explanations: Iterable[Explanation]) -> bool:

@@ -87,7 +87,7 @@ class Questions(Protocol):
         ...
 
     def unprocessed(self) -> list[ChannelKey]:
-        """Channels on which something was sent of which it is not known what it touches, or whether it ended them."""
+        """Channels on which something was sent that may not have been processed, or that may have ended them."""
         ...
 
     def served_elsewhere(self) -> list[ChannelKey]:

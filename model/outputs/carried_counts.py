@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from amqpspec.model.broker.dead_letter_headers import is_first_here
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.field_types import Int64
@@ -32,19 +31,19 @@ _ACQUIRED = "x-acquired-count"
 
 def may_be_redelivered(queue: Queue, message: Message) -> bool:
     """Is it free whether the dead letter is handed over as a redelivery?"""
-    return queue.type is not QueueType.STREAM and is_first_here(message) and message.tries > 0
+    return queue.type is not QueueType.STREAM and message.is_first_here and message.tries > 0
 
 
 def counts_are_open(queue: Queue, message: Message) -> bool:
     """May its counts be others than those that the dialect has?"""
     if queue.type is not QueueType.QUORUM:
         return False
-    return any(message.brought) or (is_first_here(message) and message.tries > 0)
+    return any(message.brought) or (message.is_first_here and message.tries > 0)
 
 
 def possible_counts(message: Message) -> list[tuple[int, int, int]]:
     """What it may have brought along, and its failed and all deliveries: first the number that the dialect has."""
-    if is_first_here(message):
+    if message.is_first_here:
         numbers = dict.fromkeys((message.failures, *range(message.tries + 1)))
         return [(number, goes_on, 0) for number in numbers for goes_on in sorted({0, number})]
     failed, acquired = message.brought
@@ -60,7 +59,7 @@ def with_acquired_as_told(
 ) -> Mapping[str, Any]:
     """How often a dead letter was handed to somebody at all may be told by its first delivery, or not."""
     told = _told(observed)
-    if not is_first_here(message) or told is None or told > message.tries + message.unseen:
+    if not message.is_first_here or told is None or told > message.tries + message.unseen:
         return expected
     headers = {name: value for name, value in (expected.get("headers") or {}).items() if name != _ACQUIRED}
     return {**expected, "headers": {**headers, _ACQUIRED: Int64(told)} if told else headers}

@@ -74,6 +74,8 @@ from amqpspec.model.protocol.methods import Method
 
 #: Ends what is said of a confirm on a channel that wants none.
 UNASKED = "where no confirms are wanted"
+#: What is said of a nack that no queue is the reason of.
+REFUSED_BY_NOBODY = "basic.nack of a message that no queue refused"
 
 
 def observe_confirm(broker: Broker, channel: Channel, method: Method) -> Mismatches:
@@ -148,18 +150,21 @@ def _not_open(broker: Broker, channel: Channel, method: Method, numbers: Sequenc
 def _wrong(broker: Broker, channel: Channel, method: Method, numbers: list[int]) -> Mismatches:
     """The mismatches. Where it should be no such method, only that; else its flags, which only RabbitMQ prescribes."""
     tag = method.arguments.get("delivery_tag", 0)
-    wrong = tuple(_wrong_kind(channel, method, numbers))
+    wrong = tuple(_wrong_kind(channel, method, numbers, broker.dialect.extensions))
     return wrong or tuple(_wrong_form(channel, method, tag, numbers) if broker.dialect.extensions else ())
 
 
-def _wrong_kind(channel: Channel, method: Method, numbers: list[int]) -> Iterator[Mismatch]:
+def _wrong_kind(channel: Channel, method: Method, numbers: list[int], in_rabbitmqs_way: bool) -> Iterator[Mismatch]:
     """CONFIRM-011: a nack is for what some queue has refused, and an ack for what all have taken. CONFIRM-008: what
-    no queue was to take is acked as well, and none has refused it, returned or not. CONFIRM-012: what goes to a queue
-    that is being deleted may be confirmed by either. CLUSTER-013: neither comes before each mirror of a queue has it.
+    no queue was to take is acked as well, and none has refused it, returned or not; that this is no nack is RabbitMQ's
+    own way. CONFIRM-012: what goes to a queue that is being deleted may be confirmed by either. CLUSTER-013: neither
+    comes before each mirror of a queue has it.
     """
     for number in numbers:
         copies = channel.unconfirmed[number]
         refused = refusal_of(copies)
+        if not copies and not in_rabbitmqs_way:
+            continue
         if refused and method.name == "basic.ack":
             yield Mismatch(refused, Shape.UNEXPECTED, "basic.ack of a message that a queue refused", False)
         elif not refused and any(is_too_early(queue, message, method.time) for queue, message in copies):
@@ -167,8 +172,7 @@ def _wrong_kind(channel: Channel, method: Method, numbers: list[int]) -> Iterato
         elif not refused and method.name == "basic.nack" and not any(
             queue.deleted or queue.open_by for queue, _ in copies
         ):
-            detail = "basic.nack of a message that no queue refused"
-            yield Mismatch(refused_for_nothing(copies), Shape.UNEXPECTED, detail, False)
+            yield Mismatch(refused_for_nothing(copies), Shape.UNEXPECTED, REFUSED_BY_NOBODY, False)
 
 
 def _misnumbered(channel: Channel, tag: int) -> str:

@@ -115,8 +115,8 @@ def _delivery_requirement(broker: Broker, queue: Queue, consumer: Consumer) -> s
         return message.survived_by
     if message.deadline is not None and not message.redelivered:
         return message.ttl_from  # it was not yet time for it to go
-    if queue.single_active_consumer and queue.active.reason != "SAC-001":
-        return queue.active.reason  # it became the active consumer, and was not served since
+    if queue.single_active_consumer and queue.active.became_by != "SAC-001":
+        return queue.active.became_by  # it became the active consumer, and was not served since
     if message.stamp > consumer.stamp and not message.redelivered:
         others = broker.channels[consumer.channel].consumers.values()
         if any(other.timed_out for other in others):

@@ -65,13 +65,7 @@ from typing import Any
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.dead_letter_headers import (
-    HISTORY,
-    as_seen,
-    is_first_here,
-    is_of_history,
-    wrong_of_death,
-)
+from amqpspec.model.broker.dead_letter_headers import HISTORY, as_seen, is_of_history, wrong_of_death
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.broker.routing import FURTHER_KEYS
@@ -99,11 +93,11 @@ _RECOVERED = ("RECOVER-001", "RECOVER-002")
 
 def wrong_number(broker: Broker, channel: Channel, queue: Queue, method: Method) -> tuple[Mismatch, ...]:
     """CONSUME-014: what is wrong with the delivery tag. Empty if it is right."""
-    tag = method.arguments["delivery_tag"]
-    if tag and not broker.dialect.extensions and not channel.has_used(tag):
-        channel.next_tag = tag  # numbers may be left out, and come later: their order is in no text
+    tag, is_free = method.arguments["delivery_tag"], not broker.dialect.extensions
+    if is_free and tag not in (0, channel.next_tag) and not channel.has_used(tag):
+        channel.number_anew(tag)  # numbers may be left out, and come later: their order is in no text
     right = channel.next_tag
-    if tag == right and (broker.dialect.extensions or not channel.has_used(tag)):
+    if tag == right and not (is_free and channel.has_used(tag)):
         return ()
     detail = f"{method.name} delivery-tag"
     return (Mismatch("CONSUME-014", Shape.WRONG_ARGUMENT, detail, True, str(right), "delivery_tag", right, queue),)
@@ -128,7 +122,7 @@ def check_delivery(
         requirement = "STREAM-003" if queue.type is QueueType.STREAM else "ACK-015"
         if message.survived_by:
             requirement = flag_requirement(message)
-        elif is_first_here(message):
+        elif message.is_first_here:
             requirement = "DLX-010"
         elif message.reason.startswith("TIMEOUT") and message.redelivered:
             requirement = "TIMEOUT-012"

@@ -31,12 +31,7 @@ from collections.abc import Iterable
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel
-from amqpspec.model.broker.dead_letter_headers import (
-    CYCLES,
-    is_dead_letter,
-    is_first_here,
-    is_likely,
-)
+from amqpspec.model.broker.dead_letter_headers import CYCLES, is_dead_letter, is_likely
 from amqpspec.model.broker.dispatch import service_is_unknown, taker_before
 from amqpspec.model.broker.drops_in_doubt import undo_drop
 from amqpspec.model.broker.message_order import (
@@ -92,7 +87,7 @@ def find(broker: Broker, channel: Channel, queue: Queue, method: Method) -> int 
     ]
     may_be_elsewhere = len(ahead) <= _room(broker, queue, key) + _taken_before(queue, key, ahead)
     if key in found.passed_over_by or not (may_be_elsewhere and _all_have_takers(broker, queue, key, ahead)):
-        if found.deaths and any(is_first_here(m) and m.via == found.via for m in ahead):
+        if found.deaths and any(m.is_first_here and m.via == found.via for m in ahead):
             return "DLX-009"
         if found.survived_by and ahead and all(m.survived_by for m in ahead):
             return ORDER
@@ -237,4 +232,4 @@ def _gone_after_restart(gone: Gone) -> str:
 
 def routed_by(broker: Broker, body: bytes) -> str | None:
     """The requirement that decided where a message of late went, or that it went nowhere."""
-    return next((reason for published, reason in reversed(broker.bookkeeping.published) if published == body), None)
+    return next((each.requirement for each in reversed(broker.bookkeeping.published) if each.body == body), None)

@@ -52,11 +52,12 @@ Requirements:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, ChannelState, Unacknowledged
-from amqpspec.model.broker.dead_letter_headers import EXPIRED, is_first_here, is_likely
+from amqpspec.model.broker.dead_letter_headers import EXPIRED, is_likely
 from amqpspec.model.broker.dead_letter_headers import shown_by as shown_by_dead_letter
 from amqpspec.model.broker.delivery_timeouts import begin_delivery, spare
 from amqpspec.model.broker.limits import note_delivery, nothing_was_got
@@ -191,17 +192,24 @@ def _take_from_open(
 ) -> None:
     message = message_of(method, queue)
     broker.fired(*shown_by_nodes(broker, channel, queue, message, consumer))
+    _hold(broker, channel, queue, message, consumer, no_ack)
+
+
+def _hold(
+    broker: Broker, channel: Channel, queue: Queue, message: Message, consumer: Consumer | None, no_ack: bool
+) -> None:
+    """The delivery has the channel's next number. It is outstanding, unless it needs no acknowledgement."""
     tag = channel.next_tag
     channel.next_tag = tag + 1
     if no_ack:
-        channel.automatic.append(tag)
+        channel.note_over(tag, again="CONSUME-013")
         spare(broker, channel, queue, consumer)
-    else:
-        entry = channel.unacknowledged[tag] = Unacknowledged(message, queue, consumer)
-        begin_delivery(broker, channel, entry)
-        if consumer is not None:
-            note_delivery(broker, channel, consumer)
-            broker.refresh_sharing(channel)
+        return
+    entry = channel.unacknowledged[tag] = Unacknowledged(message, queue, consumer)
+    begin_delivery(broker, channel, entry)
+    if consumer is not None:
+        note_delivery(broker, channel, consumer)
+        broker.refresh_sharing(channel)
 
 
 def _check_time(broker: Broker, message: Message) -> Mismatches:
@@ -222,60 +230,58 @@ def _hand_over(
     broker: Broker, channel: Channel, queue: Queue, message: Message, consumer: Consumer | None, no_ack: bool
 ) -> None:
     """The message is with the client now; unless it needs no acknowledgement, until it is settled."""
-    tag = channel.next_tag
-    channel.next_tag = tag + 1
     queue.handed_out += 1
+    channel.direct_replies += queue.reply_address
     if message.deadline is not None:
         message.deadline = message.deadline.begun_by(broker.latest)
-    fired = ["CONSUME-014"] if tag > 1 else []
-    if queue.reply_address:
-        channel.direct_replies += 1
-        fired.append("REPLY-001")
-    if channel.direct_replies > (1 if queue.reply_address else 0):  # one before this took a tag of the same series
-        fired.append("REPLY-006")
-    fired.extend(shown_by_nodes(broker, channel, queue, message, consumer))
-    if message.survived_by:
-        fired.extend(shown_by_survivor(queue, message))
-    if shows_what_is_kept(message):
-        fired.append("PUBLISH-016")
-    if queue.messages and not message.redelivered:
-        fired.append("PUBLISH-015")
-    if shows_priority(broker.dialect, queue, message):
-        fired.append(priority_requirement(queue))
-    if any(other is not queue and channel.key in {c.channel for c in other.consumers} for other in broker.deliverable):
-        fired.append("CONSUME-015")
-    if is_first_here(message):
-        shown = shown_by_dead_letter(queue, message)
-        if message.deaths[0]["reason"] == EXPIRED and not broker.bookkeeping.counting:
-            broker.bookkeeping.exercised.update(shown)  # it comes in its own time, whatever else is going on
-        fired.extend(shown)
-    elif message.redelivered:
-        fired.extend(shown_by(broker, queue, message, consumer))
-        if message.acquired_count:
-            fired.append("QUORUM-001")
-    elif consumer is None and queue.type is QueueType.QUORUM and broker.dialect.quorum_count_on_first_get:
-        fired.append("QUORUM-001")
+    fired = [*_shown_by_delivery(broker, channel, queue, message, consumer)]
     if consumer is not None:
         fired.extend(note_turn(broker, queue, consumer, message))
+    _hold(broker, channel, queue, message, consumer, no_ack)
     if no_ack:
-        channel.automatic.append(tag)
-        spare(broker, channel, queue, consumer)
         broker.note_gone(queue, message, "CONSUME-013")
         fired.append("CONSUME-013")
-    else:
-        entry = Unacknowledged(message, queue, consumer)
-        channel.unacknowledged[tag] = entry
-        begin_delivery(broker, channel, entry)
-        if consumer is not None:
-            note_delivery(broker, channel, consumer)
-            broker.refresh_sharing(channel)
     if consumer is not None:
         fired.extend(shown_by_delivery(channel, consumer))
+    broker.fired(*fired)
     if len(queue.consumers) > 1 and not queue.single_active_consumer and consumer in queue.consumers:
         # whose turn it is next: a preference of the embedded broker, not a rule
         queue.consumers.remove(consumer)
         queue.consumers.append(consumer)
-    broker.fired(*fired)
+
+
+def _shown_by_delivery(
+    broker: Broker, channel: Channel, queue: Queue, message: Message, consumer: Consumer | None
+) -> Iterator[str]:
+    """What it shows that just this message is handed over; it is out of its queue, and not yet counted as held."""
+    if channel.next_tag > 1:
+        yield "CONSUME-014"
+    if queue.reply_address:
+        yield "REPLY-001"
+    if channel.direct_replies > queue.reply_address:  # one before this took a tag of the same series
+        yield "REPLY-006"
+    yield from shown_by_nodes(broker, channel, queue, message, consumer)
+    if message.survived_by:
+        yield from shown_by_survivor(queue, message)
+    if shows_what_is_kept(message):
+        yield "PUBLISH-016"
+    if queue.messages and not message.redelivered:
+        yield "PUBLISH-015"
+    if shows_priority(broker.dialect, queue, message):
+        yield priority_requirement(queue)
+    if any(other is not queue and channel.key in {c.channel for c in other.consumers} for other in broker.deliverable):
+        yield "CONSUME-015"
+    if message.is_first_here:
+        shown = shown_by_dead_letter(queue, message)
+        if message.deaths[0]["reason"] == EXPIRED and not broker.bookkeeping.counting:
+            broker.bookkeeping.exercised.update(shown)  # it comes in its own time, whatever else is going on
+        yield from shown
+    elif message.redelivered:
+        yield from shown_by(broker, queue, message, consumer)
+        if message.acquired_count:
+            yield "QUORUM-001"
+    elif consumer is None and queue.type is QueueType.QUORUM and broker.dialect.quorum_count_on_first_get:
+        yield "QUORUM-001"
 
 
 def first_get(channel: Channel) -> PendingGet | None:
@@ -301,6 +307,13 @@ def _came_later(pending: PendingGet) -> int:
     return sum(m.position >= pending.position_limit and m not in queue.unproven for m in queue.messages)
 
 
+def _serves_its_active_consumer_alone(broker: Broker, queue: Queue) -> bool:
+    """May a basic.get find nothing there, whatever is ready? What it gets beside the consumer that is served is
+    RabbitMQ's own way.
+    """
+    return queue.single_active_consumer and bool(queue.consumers) and not broker.dialect.extensions
+
+
 def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
     """A basic.get-ok or basic.get-empty: what is wrong with it. If nothing fatal is, the oldest get is answered."""
     pending = first_get(channel)
@@ -312,13 +325,14 @@ def observe_get(broker: Broker, channel: Channel, method: Method) -> Mismatches:
         broker.fired("GET-007")
     if method.name == "basic.get-empty":
         low, _ = _range_for(broker, pending)
-        if low > 0 and not queue.deleted and channel.key not in broker.paused:
+        is_left_out = _serves_its_active_consumer_alone(broker, queue)
+        if low > 0 and not queue.deleted and channel.key not in broker.paused and not is_left_out:
             limited = 0 < (channel.channel_prefetch or channel.prefetch) <= len(channel.unacknowledged)
             requirement = "GET-003" if limited else missed(queue, broker.latest) or queue.messages[0].reason
             return unexpected(requirement, "basic.get-empty although a message is ready")
         nothing_was_got(broker, channel)
         queue.expired_counted = 0
-        if broker.has_doubts and not broker.with_room(queue):
+        if broker.has_doubts and not broker.with_room(queue) and not is_left_out:
             none_is_there(broker, queue)
             late_ones_are_away(queue)
         if pending.counted:

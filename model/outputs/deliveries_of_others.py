@@ -23,7 +23,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from amqpspec.model.broker.dead_letter_headers import is_first_here
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.promises.queue_types import QueueType
 from amqpspec.model.protocol.methods import Method
@@ -47,7 +46,7 @@ def as_of_others(queue: Queue, message: Message, method: Method, expected: Mappi
     arguments = dict(method.arguments)
     if queue.type is QueueType.STREAM:
         arguments["redelivered"] = message.redelivered
-    elif is_first_here(message):
+    elif message.is_first_here:
         message.redelivered = bool(arguments.get("redelivered"))
     ways = {(death["exchange"], key) for death in message.deaths for key in death["routing-keys"]}
     if (arguments.get("exchange", ""), arguments.get("routing_key", "")) in ways:

@@ -34,7 +34,6 @@ from dataclasses import replace
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Lost
-from amqpspec.model.broker.length_limits import BEYOND_LIMIT
 from amqpspec.model.broker.limits import own_limit_holds
 from amqpspec.model.broker.owed import Expected
 from amqpspec.model.broker.queues import Consumer, Message
@@ -94,8 +93,7 @@ def lost_message(channel: Channel, method: Method) -> Lost | None:
 
 def _did_not_fit(lost: Lost) -> bool:
     """Did it go back to its queue, and had no room there (OVERFLOW-002)? On its way it did not count."""
-    gone = (each.is_of(lost.message) and each.requirement in BEYOND_LIMIT for each in lost.consumer.queue.gone)
-    return not lost.consumer.no_ack and any(gone)
+    return not lost.consumer.no_ack and lost.message.had_no_room
 
 
 def ends_unseen(broker: Broker, channel: Channel) -> bool:

@@ -108,6 +108,8 @@ ASKED_FOR = frozenset(name for name in METHOD_IDS if name.endswith("-ok")) - {"b
     "basic.get-empty", *CONFIRMS
 }  # fmt: skip
 
+#: The reply code of what a broker has not.
+NOT_IMPLEMENTED = 540
 #: What is wrong with a number that takes in what is not acknowledged.
 WITH_UNACKNOWLEDGED = "message-count with the unacknowledged"
 
@@ -324,16 +326,20 @@ def _closed_for_time(broker: Broker, channel: Channel, method: Method) -> str:
     if spared := exempt_on(broker, channel):
         return spared
     if broker.dialect.consumer_timeouts is not ConsumerTimeouts.OF_QUORUM_QUEUES:
-        return "TIMEOUT-003" if channel.settled else "TIMEOUT-001"
+        return "TIMEOUT-003" if channel.over else "TIMEOUT-001"
     if broker.connections[channel.connection].is_told_of_cancels:
         return "TIMEOUT-008" if channel.consumers else "TIMEOUT-011"
     return "TIMEOUT-009"
 
 
 def is_refused_by(owed: Expected, close: TraceEvent) -> bool:
-    """Does the close say that it refuses the very request that this would answer?"""
+    """Does the close say that it refuses the very request that this would answer? One that names no method, and says
+    that something is not implemented, is about the latest.
+    """
     named = close.arguments.get("class_id", 0), close.arguments.get("method_id", 0)
-    return named == METHOD_IDS.get(owed.method.removesuffix("-ok")) and owed.method.endswith("-ok")
+    refused = METHOD_IDS.get(owed.method.removesuffix("-ok"))
+    is_of_latest = named == (0, 0) and close.arguments.get("reply_code") == NOT_IMPLEMENTED
+    return owed.method.endswith("-ok") and (named == refused or is_of_latest)
 
 
 def nothing_explains(

@@ -84,7 +84,7 @@ def _check_active_consumer(broker: Broker, queue: Queue, consumer: Consumer, mes
     if service_is_unknown(broker, queue):
         return NONE
     if active.consumer is consumer and not (active.is_quiescing and not was_on_its_way(queue, consumer, message.stamp)):
-        if active.reason == "SAC-003" and broker.dialect.extensions and _lost_before(queue, message, consumer.stamp):
+        if active.became_by == "SAC-003" and broker.dialect.extensions and _lost_before(queue, message, consumer.stamp):
             return unexpected("SAC-003", "basic.deliver before the messages that the former consumer held")
         return NONE
     if is_chosen(broker, queue, consumer):
@@ -93,7 +93,7 @@ def _check_active_consumer(broker: Broker, queue: Queue, consumer: Consumer, mes
         if not consumer.no_ack:
             stays_after_all(queue, consumer)
         return NONE
-    requirement = active.reason
+    requirement = active.became_by
     takes_over = active.consumer is not None and priority(consumer) > priority(active.consumer)
     if active.is_quiescing or (requirement == "SAC-001" and takes_over):
         requirement = "SAC-004"
@@ -127,15 +127,15 @@ def note_turn(broker: Broker, queue: Queue, consumer: Consumer, message: Message
     """The consumer is being handed a message that has left its queue: what that shows, and what it means for others."""
     queue.active.is_shown = True
     if len(queue.consumers) < 2:
-        if queue.single_active_consumer and queue.active.reason != "SAC-001":
-            yield queue.active.reason
-            queue.active.reason = "SAC-001"
+        if queue.single_active_consumer and queue.active.became_by != "SAC-001":
+            yield queue.active.became_by
+            queue.active.became_by = "SAC-001"
         return
     if queue.single_active_consumer:
         yield "SAC-001"
-        if queue.active.reason != "SAC-001":
-            yield queue.active.reason
-            queue.active.reason = "SAC-001"
+        if queue.active.became_by != "SAC-001":
+            yield queue.active.became_by
+            queue.active.became_by = "SAC-001"
         elif any(priority(other) > priority(consumer) for other in queue.consumers):
             yield "SAC-004"
         return

@@ -15,10 +15,7 @@ from itertools import product
 from typing import Any
 
 from amqpspec.model.broker.broker import Broker
-from amqpspec.model.broker.dead_letter_headers import (
-    as_seen,
-    is_first_here,
-)
+from amqpspec.model.broker.dead_letter_headers import as_seen
 from amqpspec.model.broker.queues import Message, Queue
 from amqpspec.model.broker.reply_addresses import agree
 from amqpspec.model.outputs.carried_counts import (
@@ -39,7 +36,7 @@ def counted_unseen(
     what a dead letter has brought along.
     """
     first = expected_properties(broker, queue, message, by_get)
-    is_open, is_first = counts_are_open(queue, message), is_first_here(message)
+    is_open, is_first = counts_are_open(queue, message), message.is_first_here
     usual = message.failures, message.delivery_count, message.acquired_count
     spared = int(message.may_have_timed_out)
     # of a dead letter: in the queue that it came from, or in this one

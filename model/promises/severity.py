@@ -21,7 +21,7 @@ class Severity(StrEnum):
     LOST = "messages lost"
     REPEATED = "duplicated or out of order"
     ALTERED = "messages altered"
-    ERRED = "the broker says that it erred"
+    ERRED = "the broker erred"
     MISDIRECTED = "given to the wrong one"
     STUCK = "stuck"
     WRONG_STATE = "wrong state or counts"
@@ -52,8 +52,8 @@ _HANDED_OVER = r"basic\.(deliver|get-ok)( in place of .+)?"
 _TABLE = (
     # the broker is gone, for everybody, with what was on no disk
     _Row(Severity.LOST, "SERVER-001", None, ".+"),
-    # a client that reads what is written cannot go on, even where we can
-    _Row(Severity.CLOSED, "SERVER-002", None, ".+"),
+    # what it writes cannot be read: a client that minds that cannot go on, even where we can
+    _Row(Severity.ERRED, "SERVER-002", None, ".+"),
     # ---- what a frame says is wrong
     _Row(Severity.WRONG_WORDS, _ANY, Shape.WRONG_ARGUMENT, r".+ reply-text|connection\.start server-properties"),
     # a property or a header is gone, or another one: an application goes by it as much as by the body

@@ -12,7 +12,7 @@ from amqpspec.conformance.traces.trace_row import TraceRow
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, requirement_verdicts
 from amqpspec.conformance.verdicts.known_behaviour import defects_tested
 from amqpspec.conformance.verdicts.tally import reason_of
-from amqpspec.conformance.version import tool_version
+from amqpspec.conformance.version import judge_version
 from amqpspec.model.defects.known_defects import is_as_known, strength_of
 from amqpspec.model.promises.verdict import Failure, Verdict
 
@@ -126,7 +126,7 @@ def problem_row(start: TraceRow, first_row: int, problem: str, frames: int) -> d
 def _start_columns(start: TraceRow, first_row: int) -> dict[str, Any]:
     names = ("sequence", "requirement", "product", "version", "dialect", "mode", "seed", "repeats")
     columns: dict[str, Any] = {name: start.get(name) for name in names}
-    return columns | {"first_row": first_row, "judged_by": tool_version()}
+    return columns | {"first_row": first_row, "judged_by": judge_version()}
 
 
 def _failure(failure: Failure, judgement: SequenceJudgement) -> dict[str, Any]:

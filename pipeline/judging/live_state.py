@@ -13,7 +13,7 @@ from amqpspec.conformance.traces.trace_row import OPEN, TraceError, TraceRow
 from amqpspec.conformance.verdicts.judge import judge
 from amqpspec.conformance.verdicts.judgement import SequenceJudgement, undecided
 from amqpspec.conformance.verdicts.open_judge import OpenSequenceJudge
-from amqpspec.conformance.version import tool_version
+from amqpspec.conformance.version import judge_version
 from amqpspec.model.promises.choices import Dialect
 from amqpspec.model.promises.dialects import dialect_named
 from amqpspec.pipeline.store.files import StoreError, whole_file
@@ -70,7 +70,7 @@ class LiveState:
 def save(state: LiveState, file: Path) -> None:
     """Raises `StoreError`."""
     with whole_file(file) as unfinished, unfinished.open("wb") as target:
-        _Pickler(target).dump((tool_version(), state))
+        _Pickler(target).dump((judge_version(), state))
 
 
 def load(file: Path) -> LiveState:
@@ -82,7 +82,7 @@ def load(file: Path) -> LiveState:
     except OSError as error:
         raise StoreError(f"{file}: cannot be read: {error.strerror}") from error
     version, state = _Unpickler(io.BytesIO(octets)).load()
-    if version != tool_version():
+    if version != judge_version():
         raise StoreError(f"{file}: was saved by version {version}; begin anew in another folder")
     found: LiveState = state
     return found

@@ -1,4 +1,4 @@
-"""Which parts are worth judging again: those of another version, or of a requirement that has changed."""
+"""Which parts are worth judging again: those of another judge, or of a requirement that has changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow.parquet as pq
 
-from amqpspec.conformance.version import tool_version
+from amqpspec.conformance.version import judge_version
 from amqpspec.model.promises.registry import requirements
 from amqpspec.pipeline.store.files import StoreError
 from amqpspec.pipeline.store.parts import Part
@@ -16,8 +16,8 @@ from amqpspec.pipeline.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """What is judged again. `by_version`: what another version judged; `of`: what something is said of these
-    requirements in. With both, what is both; with neither, nothing.
+    """What is judged again. `by_version`: what another version judged, or this one by other rules; `of`: what something
+    is said of these requirements in. With both, what is both; with neither, nothing.
     """
 
     by_version: bool = False
@@ -36,6 +36,6 @@ class Outdated:
         with store.files.reading(part.judgements) as whole, pq.ParquetFile(whole) as file:
             there = [name for name in ("judged_by", "said") if name in file.schema_arrow.names]
             rows = [row for batch in file.iter_batches(columns=there) for row in batch.to_pylist()]
-        is_other = any(row.get("judged_by") != tool_version() for row in rows)
+        is_other = any(row.get("judged_by") != judge_version() for row in rows)
         says = any(each["requirement"] in self.of for row in rows for each in row.get("said") or ())
         return (is_other or not self.by_version) and (says or not self.of)

@@ -19,12 +19,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+from amqpspec.pipeline.store.any_files import Files
 from amqpspec.pipeline.store.files import UNFINISHED, StoreError
-from amqpspec.pipeline.store.local_files import LocalFiles
-from amqpspec.pipeline.store.object_files import ObjectFiles
 from amqpspec.pipeline.store.parts import JUDGEMENTS, MANIFEST, Part, part_from_json
 
-Files = LocalFiles | ObjectFiles
 CHECKPOINT = f"{MANIFEST}/checkpoint.jsonl"
 _REMOVAL = re.compile(r"removal-(\d+)\.json")
 #: What cannot be read of a commit raises one of these.

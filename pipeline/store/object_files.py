@@ -9,18 +9,18 @@ files of the local disk, so no worker needs a connector of Hadoop's.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from amqpspec.conformance.traces.extras import needed_for
 from amqpspec.pipeline.store.files import StoreError
+from amqpspec.pipeline.store.interruptible import interruptible
 from amqpspec.pipeline.store.local_files import Found
+from amqpspec.pipeline.store.scratch import local, scratch
 
 #: Octets that are read at a time.
 _CHUNK = 8 * 1024 * 1024
@@ -53,6 +53,7 @@ class ObjectFiles:
         """The path as people read it."""
         return f"{self.url}/{path}"
 
+    @interruptible
     def exists(self, path: str) -> bool:
         """Is there such a file? Raises `StoreError`."""
         with self._telling(path, "read"):
@@ -62,6 +63,7 @@ class ObjectFiles:
                 return False
         return True
 
+    @interruptible
     def read(self, path: str) -> bytes:
         """The content of a file. Raises FileNotFoundError, `StoreError`."""
         with self._telling(path, "read"):
@@ -69,16 +71,25 @@ class ObjectFiles:
 
     def listed(self, folder: str) -> Iterator[Found]:
         """All files in a folder and in those below it. Raises `StoreError`."""
-        with self._telling(folder, "read"):
-            for batch in _library().list(self._store, prefix=f"{folder}/"):
-                for each in batch:
-                    yield Found(each["path"], each["size"], each["last_modified"].timestamp())
+        yield from self._listed(folder)
 
+    @interruptible
+    def _listed(self, folder: str) -> list[Found]:
+        with self._telling(folder, "read"):
+            batches = _library().list(self._store, prefix=f"{folder}/")
+            return [
+                Found(each["path"], each["size"], each["last_modified"].timestamp())
+                for batch in batches
+                for each in batch
+            ]
+
+    @interruptible
     def put(self, path: str, octets: bytes) -> None:
         """Write a file, in the place of one that is there. Raises `StoreError`."""
         with self._telling(path, "written"):
             _library().put(self._store, path, octets)
 
+    @interruptible
     def put_new(self, path: str, octets: bytes) -> bool:
         """Write a file unless there is one of that name; of any number of writers, one is told that it did. Raises
         `StoreError`. No two writers may write the same octets.
@@ -96,21 +107,30 @@ class ObjectFiles:
     @contextmanager
     def reading(self, path: str) -> Iterator[Path]:
         """The file, as one of this machine. Raises FileNotFoundError where there is none, `StoreError`."""
-        with _scratch(path) as file:
-            with self._telling(path, "read"), _local(file), file.open("wb") as target:
-                for chunk in _library().get(self._store, path).stream(min_chunk_size=_CHUNK):
-                    target.write(chunk)
+        with scratch(path) as file:
+            self._get(path, file)
             yield file
+
+    @interruptible
+    def _get(self, path: str, file: Path) -> None:
+        with self._telling(path, "read"), local(file), file.open("wb") as target:
+            for chunk in _library().get(self._store, path).stream(min_chunk_size=_CHUNK):
+                target.write(chunk)
 
     @contextmanager
     def writing(self, path: str) -> Iterator[Path]:
         """The name of a file to write, which is the file when the block ends well. Raises `StoreError`."""
-        with _scratch(path) as file:
-            with _local(file):
+        with scratch(path) as file:
+            with local(file):
                 yield file
-            with self._telling(path, "written"):
-                _library().put(self._store, path, file)
+            self._put(path, file)
 
+    @interruptible
+    def _put(self, path: str, file: Path) -> None:
+        with self._telling(path, "written"):
+            _library().put(self._store, path, file)
+
+    @interruptible
     def remove(self, path: str) -> bool:
         """Remove a file; was there one? Raises `StoreError`."""
         if not self.exists(path):
@@ -136,26 +156,6 @@ def _library() -> Any:
         import obstore
         import obstore.exceptions
     return obstore
-
-
-@contextmanager
-def _scratch(path: str) -> Iterator[Path]:
-    """A name on the local disk; what has it is removed."""
-    file = Path(tempfile.gettempdir()) / f"amqpspec-{uuid4().hex}-{Path(path).name}"
-    try:
-        yield file
-    finally:
-        file.unlink(missing_ok=True)
-
-
-@contextmanager
-def _local(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise StoreError(f"{file}: cannot be written: {error.strerror or error}") from error
 
 
 def _line(error: BaseException) -> str:

@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from amqpspec.conformance.traces.local_path import is_served, not_served
+from amqpspec.pipeline.store.any_files import AddressedFiles, Files, files_of
 from amqpspec.pipeline.store.files import SHARED, UNFINISHED, StoreError
 from amqpspec.pipeline.store.local_files import LocalFiles
-from amqpspec.pipeline.store.manifest import Contents, Files, read_contents, removal_name
-from amqpspec.pipeline.store.object_files import ObjectFiles
+from amqpspec.pipeline.store.manifest import Contents, read_contents, removal_name
 from amqpspec.pipeline.store.parts import JUDGEMENTS, MANIFEST, TRACES, Part, part_to_json
 
 __all__ = ["STORE_VERSION", "Contents", "Store", "create_store", "is_store", "open_store"]
@@ -46,7 +45,7 @@ class Store:
 
     def __init__(self, place: Path | str, version: int = STORE_VERSION) -> None:
         self.place, self.version = place, version
-        self.files: Files = _files(place)
+        self.files: Files = files_of(place)
 
     def __reduce__(self) -> Any:
         return Store, (self.place, self.version)
@@ -54,7 +53,7 @@ class Store:
     @property
     def root(self) -> Path:
         """The folder. Raises `StoreError` for a store that is none."""
-        if isinstance(self.files, ObjectFiles):
+        if isinstance(self.files, AddressedFiles):
             raise StoreError(f"{self.place}: for this the store has to be a folder, of a file system that is mounted")
         return self.files.root
 
@@ -165,7 +164,7 @@ class Store:
         """A folder for what becomes a trace of the store. It is in the store where that is a folder, and stays there
         when the process is killed; else on the local disk. Who leaves nothing in it leaves no folder. Raises OSError.
         """
-        if isinstance(self.files, ObjectFiles):
+        if isinstance(self.files, AddressedFiles):
             with tempfile.TemporaryDirectory(prefix="amqpspec-incoming-") as directory:
                 yield Path(directory)
             return
@@ -199,12 +198,12 @@ def _commit(
 
 def is_store(place: Path | str) -> bool:
     """Is there a store?"""
-    return _files(place).exists(_MARK)
+    return files_of(place).exists(_MARK)
 
 
 def open_store(place: Path | str) -> Store:
     """The store in a folder or at an address. Raises `StoreError` if there is none, or one of a later version."""
-    files = _files(place)
+    files = files_of(place)
     mark = files.named(_MARK)
     try:
         said = json.loads(files.read(_MARK).decode())
@@ -219,12 +218,12 @@ def open_store(place: Path | str) -> Store:
         raise StoreError(f"{mark}: does not say what the folder is: {error}") from error
     if version > STORE_VERSION:
         raise StoreError(f"{place}: a store of version {version}; this program knows versions up to {STORE_VERSION}")
-    return Store(files.url if isinstance(files, ObjectFiles) else files.root.resolve(), version)
+    return Store(files.url if isinstance(files, AddressedFiles) else files.root.resolve(), version)
 
 
 def create_store(place: Path | str) -> Store:
     """The store in a folder or at an address, which is made if it is not there. Raises `StoreError`."""
-    files = _files(place)
+    files = files_of(place)
     if not files.exists(_MARK):
         is_folder = isinstance(files, LocalFiles) and files.root.is_dir()
         if is_folder and any(not each.name.startswith(".") for each in Path(place).iterdir()):
@@ -232,12 +231,3 @@ def create_store(place: Path | str) -> Store:
         text = json.dumps({"format": _FORMAT, "version": STORE_VERSION})
         files.put_new(_MARK, f"{text}\n".encode())
     return open_store(place)
-
-
-def _files(place: Path | str) -> Files:
-    if is_served(place):
-        return ObjectFiles(str(place))
-    problem = not_served(place)
-    if problem is not None:
-        raise StoreError(problem)
-    return LocalFiles(Path(place))

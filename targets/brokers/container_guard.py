@@ -14,18 +14,23 @@ import subprocess
 import sys
 
 from amqpspec.targets.brokers.owner import owner
+from amqpspec.targets.brokers.readiness import BrokerUnavailable
 
 _guards: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def ensure_guard() -> None:
-    """Start it, if this process has none yet, and can be known."""
+    """Start it, if this process has none yet, and can be known. Raises BrokerUnavailable where it cannot be started."""
     if os.getpid() in _guards or not owner():
         return
     command = [sys.executable, "-m", __name__, owner()]
-    guard = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
+    nothing = subprocess.DEVNULL
+    try:
+        guard = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing, start_new_session=True
+        )
+    except OSError as error:
+        raise BrokerUnavailable(f"cannot start the guard of the containers: {error.strerror}") from error
     _guards[os.getpid()] = guard
     atexit.register(_end, os.getpid(), guard)
 

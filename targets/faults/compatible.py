@@ -192,6 +192,53 @@ def _(broker: ServedBroker, method: Method) -> Iterable[Method]:
     return [altered(method, multiple=False, requeue=False)]
 
 
+def _note_unroutable(broker: ServedBroker, event: Method, proceed: Proceed) -> None:
+    proceed(event)
+    channel = broker.channels.get((event.connection, event.channel))
+    for number, copies in channel.unconfirmed.items() if channel is not None else ():
+        if not copies:
+            broker.memory[("unroutable", event.connection, event.channel, number)] = True
+
+
+def _nack_unroutable(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    key = ("unroutable", method.connection, method.channel, method.arguments["delivery_tag"])
+    is_nacked = broker.memory.pop(key, False) and not method.arguments["multiple"]
+    return [replace(altered(method, requeue=False), name="basic.nack") if is_nacked else method]
+
+
+_CHAPTER.faults["unroutable-nacked"] = Fault(
+    "unroutable-nacked", "CONFIRM-008", "What no queue takes is nacked.", frozenset({"basic.publish", "basic.ack"}),
+    input_hook=_note_unroutable, output_hook=_nack_unroutable, dialect=DIALECT.name,
+)  # fmt: skip
+
+
+def _get_with_acknowledgement(broker: ServedBroker, event: Method, proceed: Proceed) -> None:
+    """So that what it finds can be put back."""
+    channel = broker.channels.get((event.connection, event.channel))
+    queue = broker.queues.get(event.arguments.get("queue") or (channel.last_queue if channel else "") or "")
+    is_beside = queue is not None and queue.single_active_consumer and bool(queue.consumers)
+    broker.memory[("beside", event.connection, event.channel)] = is_beside
+    proceed(altered(event, no_ack=False) if is_beside else event)
+
+
+def _get_nothing(broker: ServedBroker, method: Method) -> Iterable[Method]:
+    channel = broker.channel(method.connection, method.channel)
+    entry = channel.unacknowledged.get(method.arguments["delivery_tag"])
+    if entry is None or not broker.memory.pop(("beside", method.connection, method.channel), False):
+        return [method]
+    del channel.unacknowledged[method.arguments["delivery_tag"]]
+    entry.queue.messages.appendleft(entry.message)
+    channel.next_tag -= 1
+    return [Method(method.connection, method.channel, "basic.get-empty", {}, sent=False)]
+
+
+_CHAPTER.faults["nothing-beside-active-consumer"] = Fault(
+    "nothing-beside-active-consumer", "SAC-001", "A basic.get finds nothing beside a single active consumer.",
+    frozenset({"basic.get", "basic.get-ok"}), input_hook=_get_with_acknowledgement, output_hook=_get_nothing,
+    dialect=DIALECT.name,
+)  # fmt: skip
+
+
 def _together() -> Fault:
     """All of them in one: what one makes of a frame the next one is given."""
     all_of_them = tuple(_CHAPTER.faults.values())

@@ -56,7 +56,7 @@ def _(broker: ServedBroker, method: Method, proceed: Proceed) -> None:
 class NoAckConsumerLimited(ServedBroker):
     def has_room(self, consumer: Consumer) -> bool:
         channel = self.channels[consumer.channel]
-        if consumer.no_ack and 0 < channel.prefetch <= len(channel.automatic) and not consumer.queue.reply_address:
+        if consumer.no_ack and 0 < channel.prefetch <= channel.automatic and not consumer.queue.reply_address:
             return False
         return super().has_room(consumer)
 

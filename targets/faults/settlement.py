@@ -38,7 +38,8 @@ def _is_unknown(broker: ServedBroker, method: Method) -> bool:
 
 
 def _is_used(broker: ServedBroker, method: Method) -> bool:
-    return _is_unknown(broker, method) and _tag(method) in _channel(broker, method).settled
+    again = _channel(broker, method).forbidden_again(_tag(method))
+    return _is_unknown(broker, method) and again in ("ACK-007", "RECOVER-004")
 
 
 def _was_never_used(broker: ServedBroker, method: Method) -> bool:

@@ -22,6 +22,7 @@ from docker.models.containers import Container
 from docker.models.networks import Network
 
 from amqpspec.conformance.traces.trace import read_trace
+from amqpspec.conformance.traces.trace_row import TraceError
 from amqpspec.conformance.verdicts.judgement import SERVES_ON
 from amqpspec.targets.brokers.docker_broker import DockerBroker
 from amqpspec.targets.brokers.docker_engine import connect_to_engine, provide_image, remove_orphans
@@ -79,9 +80,13 @@ class Run:
         trace = self.directory / "trace.jsonl"
         return trace.is_file() and text in trace.read_bytes()
 
-    def has_soaked(self) -> bool:
-        trace = self.directory / "trace.jsonl.gz"
-        return trace.is_file() and trace.stat().st_size > 20_000
+    def has_soaked(self, seconds: float = 2.0) -> bool:
+        """For so long: RabbitMQ forgets a queue that is killed when it is new (docs/findings.md, DURABLE-002)."""
+        latest = 0.0
+        with suppress(TraceError):
+            for row in read_trace(self.directory):
+                latest = row.get("time", latest)
+        return latest > seconds
 
     def ended(self) -> tuple[int, str]:
         """Its exit code, and what it said."""
@@ -105,7 +110,6 @@ class Run:
         while left := sessions_processes(self.process.pid):
             assert time.monotonic() < until, left
             threading.Event().wait(0.05)
-
 
     def await_no_containers(self) -> None:
         """Nor networks: the guard takes them away once the process is gone."""
@@ -145,8 +149,9 @@ def a_run(image: str, directory: Path, *only: str) -> Iterator[Run]:
 
 @contextmanager
 def a_soak(target: str, directory: Path, *words: str) -> Iterator[Run]:
-    """It would take an hour."""
-    with started(directory, "soak", target, "--minutes", "60", "--rate", "20", *words) as run:
+    """It would take an hour. Who cannot be reached for 24 s is lost."""
+    given = ("--minutes", "60", "--rate", "20", "--patience", "8")
+    with started(directory, "soak", target, *given, *words) as run:
         yield run
 
 
@@ -248,38 +253,41 @@ def test_a_killed_run_leaves_nothing_of_a_cluster(image: str, tmp_path: Path) ->
 # ------------------------------------------------------------------------------------------------------- a soak
 
 
-@pytest.mark.parametrize("way", ["killed", "cut off"])
-def test_a_soak_whose_container_is_gone_ends_and_blames_nobody(
-    image: str, tmp_path: Path, way: str
-) -> None:
-    with a_soak(f"docker:{image}", tmp_path / "out", "--faults", "client") as run:
-        run.await_that(run.has_soaked)
-        (container,) = run.containers()
-        if way == "killed":
-            container.kill()
-        else:
-            run.client.networks.get("bridge").disconnect(container, force=True)
-        code, said = run.ended()
-        report = run.soak_report()
-        assert code == 3 and report["lost"] and report["not_known"] == 0, said
-        assert run.trace_is_whole() and run.containers() == []
-        run.await_no_process()
+def test_a_soak_whose_container_is_gone_ends_and_blames_nobody(image: str, tmp_path: Path) -> None:
+    """One is killed and one cut off, side by side: each waits for what does not come."""
+    words = (f"docker:{image}", "--faults", "client")
+    with a_soak(words[0], tmp_path / "killed", *words[1:]) as killed:
+        killed.await_that(killed.has_soaked)
+        killed.containers()[0].kill()
+        with a_soak(words[0], tmp_path / "cut-off", *words[1:]) as cut_off:
+            cut_off.await_that(cut_off.has_soaked)
+            cut_off.client.networks.get("bridge").disconnect(cut_off.containers()[0], force=True)
+            for run in (killed, cut_off):
+                code, said = run.ended()
+                report = run.soak_report()
+                assert code == 3 and report["lost"] and report["not_known"] == 0, said
+                assert run.trace_is_whole() and run.containers() == []
+                run.await_no_process()
 
 
 def test_a_soak_that_kills_its_broker_bears_that_somebody_else_has_done_so(image: str, tmp_path: Path) -> None:
-    """The next fault cannot be done, which is told; its end starts the broker again, and the soak goes on."""
-    words = ("soak", f"docker:{image}", "--rate", "20", "--seconds", "60", "--faults", "kill", "--seed", "3",
+    """The next fault cannot be done, which is told; its end starts the broker again, and the soak goes on.
+
+    With that seed the first fault of the broker comes after seven seconds.
+    """
+    words = ("soak", f"docker:{image}", "--rate", "20", "--seconds", "30", "--faults", "client,kill", "--seed", "86",
              "--gate", "known")
-    with started(tmp_path / "out", *words) as run:
-        run.await_that(run.has_soaked)
-        run.containers()[0].kill()
-        code, said = run.ended()
-        report = run.soak_report()
-        if report["lost"]:  # somebody else on this machine started a container in that moment
-            assert "another one answers at its address" in str(report["lost"]), said
-        else:
-            assert code == 0, said
-        assert report["not_known"] == 0 and run.trace_is_whole() and run.containers() == []
+    for attempt in range(3):
+        with started(tmp_path / str(attempt), *words) as run:
+            run.await_that(lambda: run.has_soaked(4.0))
+            run.containers()[0].kill()
+            code, said = run.ended()
+            report = run.soak_report()
+            assert report["not_known"] == 0 and run.trace_is_whole() and run.containers() == [], said
+        # a container that somebody else on this machine started meanwhile may have got its address
+        if "another one answers at its address" not in str(report["lost"]):
+            break
+    assert code == 0 and "cannot kill it" in str(report["problems"]), said
 
 
 @pytest.mark.parametrize("target", ["embedded", "docker"])

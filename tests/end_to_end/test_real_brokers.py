@@ -191,13 +191,17 @@ def test_broker_j_deviates_where_it_is_known_to(broker_j: DockerBroker, tmp_path
 
 
 def test_garagemq_deviates_where_it_is_known_to(garagemq: DockerBroker, tmp_path: Path) -> None:
-    """In a whole run, in which it hangs and ends again and again, and is started again.
+    """In a run of half the scenarios, in which it hangs and ends again and again, and is started again. The others
+    (ACK, CANCEL, DURABLE, QOS, RECOVER) take as long again, and most of that goes into waiting for one that hangs; the
+    search makes their commands as well.
 
     What it does by chance its file names by requirement or symptom, so any seed will do.
     """
+    areas = ("BIND", "CHAN", "CONFIRM", "CONN", "CONSUME", "EXCHANGE", "GET", "PUBLISH", "QUEUE", "TX")
+    only = [argument for area in areas for argument in ("--only", area)]
     code = main(
-        ["run", f"docker:{garagemq.image}", "--seed", "5", "--sequences", "36", "--shrinking-time", "0", "--out",
-         str(tmp_path), "--deviations", "builtin:garagemq"]
+        ["run", f"docker:{garagemq.image}", *only, "--seed", "5", "--sequences", "36", "--shrinking-time", "0",
+         "--out", str(tmp_path), "--deviations", "builtin:garagemq"]
     )  # fmt: skip
     said = json.loads((tmp_path / "report.json").read_text())
     new = [each["identity"] for each in said["failures"] if each["known"] is None and each["strength"] != "arguable"]
@@ -206,5 +210,9 @@ def test_garagemq_deviates_where_it_is_known_to(garagemq: DockerBroker, tmp_path
     assert said["extent"]["search"]["sequences"] == 36
     assert said["target"]["dialect"].startswith("amqp-0-9-1+")
     assert {"EXCHANGE-001", "GET-001", "SERVER-001"} <= {each["requirement"] for each in said["failures"]}
-    causes = {each["what"]: each for each in said["causes"]}
-    assert len(causes["exchange.delete"]["under"]) == 2
+    of_delete = next(each for each in said["causes"] if each["what"] == "exchange.delete")
+    under = [of_delete["failure"], *of_delete["under"]]
+    assert all(each.endswith(("|missing frame|exchange.delete-ok", " for exchange.delete")) for each in under), under
+    # which of them were begun before it was known that there is no use in waiting is chance
+    assert len(under) > 1
+    assert {each.partition("|")[0] for each in under} <= {"CHAN-018", "EXCHANGE-001", "EXCHANGE-003", "EXCHANGE-007"}

@@ -100,7 +100,7 @@ def test_each_finding_has_commands_a_program_of_them_and_what_is_observed() -> N
             assert "import pika" in one.program
             assert "\n# " not in f"\n{one.commands}", f"{each.title}: a sign that cannot be read"
             assert one.signs, each.title
-            assert one.program.endswith(("\nconclude()\n", "\nfinally:\n    os._exit(code)\n"))
+            assert one.program.splitlines()[-1] in ("conclude()", "os._exit(seen)", "os._exit(any(seen))")
 
 
 def test_a_page_has_the_whole_program_and_says_what_is_observed() -> None:

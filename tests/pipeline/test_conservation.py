@@ -205,6 +205,38 @@ def test_spark_finds_the_same(tmp_path: Path, spark: Any, capsys: pytest.Capture
     assert "ACK-015" in capsys.readouterr().out
 
 
+def test_its_gate_and_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was accepted is so in the table and on the page, until conservation is looked at again."""
+    recorded(tmp_path / "recorded", "message-delivered-twice")
+    store, page, accepted = str(tmp_path / "store"), tmp_path / "page.html", tmp_path / "accepted.toml"
+    assert main(["pipeline", "import", store, str(tmp_path / "recorded"), "--run", "r", "--target", "b"]) == 0
+    requirement, what = TWICE
+    accepted.write_text('[[deviation]]\nidentity = "*|conservation|*"\nreason = "next week"\n')
+    conservation = ["pipeline", "conservation", store, "--run", "r"]
+    table = ["pipeline", "table", "conservation", store]
+    capsys.readouterr()
+    assert main(table) == 2
+    assert "conservation of no run was looked at" in capsys.readouterr().err
+    for options, codes, reason in (
+        ([], (1,), ""), (["--gate", "known"], (1,), ""), (["--deviations", str(accepted)], (0, 4), "next week"),
+    ):  # fmt: skip
+        assert main([*conservation, *options]) in codes, options
+        wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith(requirement)]
+        assert wrong and {line.endswith("(accepted: next week)") for line in wrong} == {bool(reason)}
+        assert main(table) == 0
+        head, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+        found = [each for row in rows if (each := dict(zip(head, row, strict=True)))["verdict"] == "fail"]
+        assert {(each["run"], each["target"], each["accepted"]) for each in found} == {("r", "b", reason)}
+        assert sum(int(each["messages"]) for each in found) == len(wrong)
+        assert (requirement, what) in {(each["requirement"], each["what"]) for each in found}
+    assert main(["pipeline", "judge", store, "--quiet"]) in (0, 1, 4)
+    assert main(["pipeline", "page", store, "--out", str(page)]) == 0
+    assert what in page.read_text() and "next week" in page.read_text()
+    accepted.write_text(accepted.read_text() + "expires = 2026-01-01\n")
+    assert main([*conservation, "--deviations", str(accepted)]) == 1
+    assert "it expired on 2026-01-01" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("master", [(), ("--spark", "local[2]")])
 def test_a_part_that_cannot_be_read_is_one_line(
     tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], master: tuple[str, ...]

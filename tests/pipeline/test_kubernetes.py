@@ -93,13 +93,13 @@ def test_spark_asks_for_pods_that_can_be(api: ThreadingHTTPServer, tmp_path: Pat
     master = f"k8s://http://127.0.0.1:{api.server_port}"
     words[at] = f"--spark={master}"
     here = ["--conf=spark.driver.host=127.0.0.1", "--conf=spark.driver.port=0",
-            "--conf=spark.driver.blockManager.port=0", "--conf=spark.amqpspec.executors.wait=20"]  # fmt: skip
+            "--conf=spark.driver.blockManager.port=0", "--conf=spark.amqpspec.executors.wait=4"]  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-m", "amqpspec", *words, *here], env={**os.environ, "SPARK_CONF_DIR": "/nonexistent"},
         capture_output=True, text=True, timeout=500, check=False,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
-    assert f"no executor of {master} in 20 s" in done.stderr and "Traceback" not in done.stderr
+    assert f"no executor of {master} in 4 s" in done.stderr and "Traceback" not in done.stderr
     assert len(_Api.pods) == 4
     for pod in _Api.pods:
         kubernetes_validate.validate(pod, VERSION, strict=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,6 +13,7 @@ import pytest
 
 from amqpspec import EmbeddedBroker
 from amqpspec.command_line import main
+from amqpspec.conformance import version
 from amqpspec.conformance.language.command_parsing import parse_command
 from amqpspec.conformance.session.command_sequence import CommandSequence, Place
 from amqpspec.conformance.session.target_under_test import TargetUnderTest
@@ -21,6 +24,8 @@ from amqpspec.pipeline.judging.judged_parts import write_judgements
 from amqpspec.pipeline.store.adding import add_trace
 from amqpspec.pipeline.store.labels import label_in_store
 from amqpspec.pipeline.store.store import create_store, open_store
+from amqpspec.targets.address import Address
+from tests.proxies import recording
 
 LINES = ("a.1 queue.declare q1", "a.1 basic.publish routing-key=q1 body=m1", "a.1 basic.get q1")
 FAULT = "get-empty-with-messages"
@@ -65,12 +70,13 @@ def test_a_campaign_prints_what_failed_and_has_the_gate(tmp_path: Path, capsys: 
         )
     )
     command = ["campaign", f"embedded:{FAULT}", "--store", str(tmp_path / "store"), "--sequences", "30", "--seed", "1",
-               "--shrinking-time", "0", "--target", "shop"]  # fmt: skip
+               "--shrinking-time", "0", "--target", "shop", "--day", "2026-11-01"]  # fmt: skip
     assert main([*command, "--run", "red"]) == 1
     assert "shop: " in capsys.readouterr().out
     assert main([*command, "--run", "green", "--deviations", str(accepted)]) == 0
     assert "more as is accepted" in capsys.readouterr().out
-    assert {part.target for part in open_store(tmp_path / "store").contents().parts} == {"shop"}
+    parts = open_store(tmp_path / "store").contents().parts
+    assert {(part.target, part.day) for part in parts} == {("shop", "2026-11-01")}
 
 
 def test_one_broker_has_one_label() -> None:
@@ -79,6 +85,24 @@ def test_one_broker_has_one_label() -> None:
     assert label_in_store("amqps://u@[::1]:5671/ through pika") == "amqps://[::1]:5671 through pika"
     assert label_in_store("docker:rabbitmq:4.3") == "docker:rabbitmq:4.3"
     assert label_in_store("shop") == "shop"
+
+
+def test_run_and_record_have_the_label_that_target_names(tmp_path: Path) -> None:
+    store = str(tmp_path / "store")
+    assert main(["run", "embedded", "--only", "GET-001", "--sequences", "0", "--target", "shop", "--store", store,
+                 "--day", "2026-11-01", "--out", str(tmp_path / "run"), "--quiet"]) == 0  # fmt: skip
+    with EmbeddedBroker() as broker:
+        upstream = f"amqp://127.0.0.1:{broker.address.port}"
+        with recording(upstream, tmp_path / "recorded", "--target", "shop") as proxy:
+            address = Address("127.0.0.1", proxy.port)
+            with TraceWriter(tmp_path / "unused.jsonl") as trace:
+                described = TargetDescription("x", "amqpspec", "1", DEFAULT_DIALECT.name)
+                place = Place(TargetUnderTest(address, described, deadline=0.3), trace)
+                place.carry_out(CommandSequence("s 1", tuple(map(parse_command, LINES))))
+    assert main(["pipeline", "import", store, str(tmp_path / "recorded")]) == 0
+    parts = open_store(store).contents().parts
+    assert len({part.run for part in parts}) == 2 and {part.target for part in parts} == {"shop"}
+    assert "2026-11-01" in {part.day for part in parts}
 
 
 def test_who_logs_in_is_no_part_of_the_label_in_a_store(tmp_path: Path) -> None:
@@ -126,6 +150,30 @@ def test_only_what_is_outdated_is_judged_again(tmp_path: Path, capsys: pytest.Ca
         assert main(["pipeline", "judge", str(store.root), *options]) == 0
         assert capsys.readouterr().out.startswith(sequences), options
     assert main(["pipeline", "judge", str(store.root), "--requirement", "GET-999"]) == 2
+
+
+def test_rules_that_were_changed_are_another_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Between two releases as well: what one file of the model says is a part of it."""
+    store = create_store(tmp_path / "store")
+    add_trace(store, recorded(tmp_path / "t.jsonl"), run="n")
+    assert main(["pipeline", "judge", str(store.root)]) == 0
+    package = tmp_path / "package"
+    for folder in ("model", "conformance/verdicts", "pipeline/judging"):
+        shutil.copytree(Path(str(resources.files("amqpspec"))) / folder, package / folder)
+    told = []
+    for change in ("", "# a change\n"):
+        with (package / "model/rules/basic/recover.py").open("a") as file:
+            file.write(change)
+        with monkeypatch.context() as patch:
+            patch.setattr(version.resources, "files", lambda name: package)
+            version.judge_version.cache_clear()
+            capsys.readouterr()
+            assert main(["pipeline", "judge", str(store.root), "--outdated"]) == 0
+            told.append(capsys.readouterr().out.partition(",")[0])
+    version.judge_version.cache_clear()
+    assert told == ["0 sequences", "1 sequence"]
 
 
 def test_a_sequence_of_the_store_is_carried_out_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

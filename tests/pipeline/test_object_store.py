@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import pytest
 
 from amqpspec.command_line import main
 from amqpspec.pipeline.bulk_judging import judge_store
+from amqpspec.pipeline.campaign_shrinking import shrunk_file
 from amqpspec.pipeline.judging.compaction import compact
 from amqpspec.pipeline.store.adding import add_trace
 from amqpspec.pipeline.store.files import StoreError
@@ -56,33 +58,51 @@ def results(store: Store) -> list[tuple[object, ...]]:
     return sorted(found)
 
 
+#: Commands of a store, with their exit codes; after them it holds three traces.
+COMMANDS = (
+    ("import", "PLACE", "TRACES", "--run", "r", "--day", "2026-11-01", 0),
+    ("import", "PLACE", "TRACES", "--run", "r", "--day", "2026-11-01", 0),
+    ("judge", "PLACE", 1),
+    ("judge", "PLACE", 0),
+    ("import", "PLACE", "TRACE", "--run", "other", "--day", "2026-11-02", 0),
+    ("status", "PLACE", 0),
+    ("compact", "PLACE", "--grace", "0", 0),
+    ("conservation", "PLACE", "--run", "r-1", 4),
+    ("delete", "PLACE", "--run", "other", "--grace", "0", 0),
+    ("delete", "PLACE", "--run", "other", 2),
+    ("status", "PLACE", 0),
+    ("judge", "--again", "PLACE", 1),
+    ("table", "failures_by_identity", "PLACE", 0),
+)
+
+
+def said_by_all_commands(place: str, traces: list[Path], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What the commands say, with `PLACE` for the place."""
+    said = []
+    for *words, code in COMMANDS:
+        given = [place if word == "PLACE" else str(traces[0]) if word == "TRACE" else str(word) for word in words]
+        at = given.index("TRACES") if "TRACES" in given else len(given)
+        assert main(["pipeline", *given[:at], *(map(str, traces) if at < len(given) else ()), *given[at + 1 :]]) == code
+        told = capsys.readouterr()
+        said.append((told.out + told.err).replace(place, "PLACE"))
+    return said
+
+
 def test_all_commands_as_in_a_folder(
     port: int, tmp_path: Path, traces: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What they say is the same, but for the place."""
-    said = []
-    for place in (PLACE, str(tmp_path / "folder")):
-        of_place = []
-        for words, code in (
-            (["import", place, *map(str, traces), "--run", "r", "--day", "2026-11-01"], 0),
-            (["import", place, *map(str, traces), "--run", "r", "--day", "2026-11-01"], 0),
-            (["judge", place], 1),
-            (["judge", place], 0),
-            (["import", place, str(traces[0]), "--run", "other", "--day", "2026-11-02"], 0),
-            (["status", place], 0),
-            (["compact", place, "--grace", "0"], 0),
-            (["conservation", place, "--run", "r-1"], 4),
-            (["delete", place, "--run", "other", "--grace", "0"], 0),
-            (["delete", place, "--run", "other"], 2),
-            (["status", place], 0),
-            (["judge", "--again", place], 1),
-        ):
-            assert main(["pipeline", *words]) == code, words
-            told = capsys.readouterr()
-            of_place.append((told.out + told.err).replace(place, "PLACE"))
-        said.append(of_place)
+    said = [said_by_all_commands(place, traces, capsys) for place in (PLACE, str(tmp_path / "folder"))]
     assert said[0] == said[1]
     assert results(open_store(PLACE)) == results(open_store(tmp_path / "folder"))
+    # what the page says can be carried out: `replay` takes no address
+    store, page = open_store(PLACE), tmp_path / "page.html"
+    assert main(["pipeline", "table", "failures", PLACE, "--rows", "1"]) == 0
+    head, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    failure = dict(zip(head, row, strict=True))
+    store.files.put(shrunk_file(failure["target"], failure["requirement"], failure["identity"]), b"a.1 basic.get q1\n")
+    assert main(["pipeline", "page", PLACE, "--out", str(page)]) == 0
+    assert f"amqpspec pipeline sequence {PLACE} " in page.read_text() and "replay s3://" not in page.read_text()
+    assert "a.1 basic.get q1" in page.read_text()
     names = files_in(port)
     assert f"stores/nightly/traces/{open_store(PLACE).contents().parts[0].folder}/" in {
         name.rpartition("/")[0] + "/" for name in names
@@ -231,6 +251,23 @@ def test_a_checkpoint_is_read_in_the_place_of_many_commits(port: int, tmp_path: 
         assert set(open_store(PLACE).contents().problems) == {*before.problems, "one more"}
         gets = [line for line in way.requests if line.startswith("GET ") and ".json" in line]
     assert len(gets) == 3, "store.json, the checkpoint, and what came after it"
+
+
+@pytest.mark.parametrize("number, action", [(signal.SIGTERM, ("table", "compliance")), (signal.SIGINT, ("page",))])
+def test_a_signal_ends_what_waits_for_a_server(number: signal.Signals, action: tuple[str, ...]) -> None:
+    """It has the request, and does not answer."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, subprocess.Popen(
+        [sys.executable, "-m", "amqpspec", "pipeline", *action, PLACE, *(["--out", "/dev/null"] if action == ("page",)
+         else [])], env={**os.environ, **variables(listening.getsockname()[1])}, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        made, _ = listening.accept()
+        with made:
+            assert made.recv(1)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (128 + number, "")
+    assert err == f"amqpspec: {'terminated' if number is signal.SIGTERM else 'interrupted'}\n"
 
 
 def test_what_is_wrong_is_one_line(

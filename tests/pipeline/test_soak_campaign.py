@@ -107,6 +107,27 @@ def test_the_command_spreads_soaks_over_spark(spark: Any, tmp_path: Path, capsys
     assert "--run r: the store has it" in capsys.readouterr().err
 
 
+def test_what_is_known_passes_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The report of a soak says how much of what is wrong is not known; here, as if all of it were."""
+    command = ["campaign", "embedded:redelivered-never-set", "--store", str(tmp_path), "--soak", "1.5", "--rate", "100",
+               "--faults", "client", "--run", "r", "--seed", "3", "--target", "shop"]  # fmt: skip
+    assert main(command) == main([*command, "--gate", "known"]) == 1
+    (file,) = (tmp_path / "soaks").rglob("*.json")
+    report = json.loads(file.read_text())
+    assert report["wrong"] == report["not_known"] > 0
+    file.write_text(json.dumps(report | {"not_known": 0}))
+    capsys.readouterr()
+    assert main(command) == 1
+    assert main([*command, "--gate", "known"]) == 0
+    assert "all of it known" in capsys.readouterr().out
+    for cut_short in ("ended_early", "errors"):
+        file.write_text(json.dumps(report | {"not_known": 0, cut_short: "yes"}))
+        assert main([*command, "--gate", "known"]) == 4
+    assert main([*command, "--deviations", str(file)]) == 2
+    assert "what a soak finds has no identity" in capsys.readouterr().err
+    assert {part.target for part in create_store(tmp_path).contents().parts} == {"shop"}
+
+
 def test_a_broker_that_others_use_has_the_faults_of_its_clients(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

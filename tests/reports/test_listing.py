@@ -117,7 +117,7 @@ def test_the_brokers_own_word_that_it_erred_is_graver_than_corners_of_routing() 
 
 def test_the_sums_agree_with_the_headings() -> None:
     assert severity_line(RUN) == (
-        "What the failures do to an application: messages lost 2, the broker says that it erred 1,"
+        "What the failures do to an application: messages lost 2, the broker erred 1,"
         " given to the wrong one 1, wrong code 1, not seen again 1"
     )
     assert "5 new failures, 1 failure not seen again" in _printed(RUN)

@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from amqpspec.conformance.verdicts.habits import habits
 from amqpspec.conformance.verdicts.judgement import Cause, FoundFailure, RequirementVerdict, RunResult
-from amqpspec.conformance.verdicts.wrong_ends import wrong_ends
 from amqpspec.model.promises.registry import requirements
 from amqpspec.model.promises.verdict import Failure, Shape, Verdict
 from amqpspec.reports.extent import extent_lines
@@ -36,7 +36,7 @@ def _run(*failures: FoundFailure) -> RunResult:
     blamed = {each.failure.requirement for each in failures}
     said = tuple(RequirementVerdict(id, Verdict.FAIL if id in blamed else Verdict.PASS, 1) for id in requirements())
     made_up = replace(result(failures=False, undecided=False), requirements=said)
-    return replace(made_up, failures=failures, causes=wrong_ends(failures))
+    return replace(made_up, failures=failures, causes=habits(failures))
 
 
 RUN = _run(*map(_found, MEMBERS), _found("GET-002", "basic.get-ok"))

@@ -223,8 +223,7 @@ def client_cancel_ok(broker: Broker, channel: Channel, method: Method) -> None:
     """
     if not broker.dialect.client_cancel_ok:
         raise ProtocolError("CANCEL-009", 503, "unimplemented method")
-    broker.fired("CANCEL-009")
-    broker.blame(channel, "CANCEL-009")
+    broker.comes_under(channel, "CANCEL-009")
     consumer = channel.consumers.get(method.arguments.get("consumer_tag", ""))
     if consumer is not None:
         broker.touch(channel, consumer.queue)

@@ -196,7 +196,7 @@ def _remember(broker: Broker, channel: Channel, routes: Routes, content: Content
             blamed = requirement
     broker.blame(channel, blamed)
     if len(content.body) <= LARGE_BODY and broker.bookkeeping.counting:
-        broker.bookkeeping.published.append((content.body, blamed))
+        broker.bookkeeping.note_published(blamed, content.body)
 
 
 def _counts_as_routed(broker: Broker, copies: tuple[tuple[Queue, Message], ...]) -> bool:

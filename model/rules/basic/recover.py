@@ -27,7 +27,7 @@ from amqpspec.model.broker.channels import Channel
 from amqpspec.model.broker.ruling import Outcome, Ruling
 from amqpspec.model.protocol.errors import ProtocolError
 from amqpspec.model.protocol.methods import Method
-from amqpspec.model.rules.basic.settlement import all_settled, requeue, settling
+from amqpspec.model.rules.basic.settlement import apply_ruling, take_off
 
 
 def recover_async(broker: Broker, channel: Channel, method: Method, requirement: str = "RECOVER-002") -> None:
@@ -36,17 +36,12 @@ def recover_async(broker: Broker, channel: Channel, method: Method, requirement:
         raise ProtocolError("RECOVER-003", 540, "requeue=false")
     broker.blame(channel, requirement)
     tags = channel.outstanding_tags  # at once, in a transaction as well
-    settled = [(tag, channel.unacknowledged[tag]) for tag in tags if tag in channel.unacknowledged]
-    ruling = Ruling(Outcome.REQUEUED, failed=not broker.dialect.quorum_nack_has_not_failed)
-    settling(broker, channel, tags, settled, ruling)
-    for tag, _ in settled:
-        broker.release(channel, tag, requirement)
-    channel.recovered.extend(tags)
-    broker.make_room(channel, settled, requirement)
+    settled = take_off(broker, channel, tags, requirement)
     if settled:
         broker.fired(requirement)
-    requeue(broker, channel, settled, requirement, failed=ruling.failed)
-    all_settled(broker, channel, tags, ruling)
+    ruling = Ruling(Outcome.REQUEUED, failed=not broker.dialect.quorum_nack_has_not_failed)
+    apply_ruling(broker, channel, tags, settled, ruling, requirement)
+    channel.note_over(*tags, again="RECOVER-004")
 
 
 def recover(broker: Broker, channel: Channel, method: Method) -> None:

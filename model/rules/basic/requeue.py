@@ -152,6 +152,7 @@ def give_back(
             broker.note_gone(queue, message, "CANCEL-014")
             continue
         message.redelivered = True
+        message.is_first_here = False
         message.survived_by = ""
         if message.reason != SETTLED_LATE:
             message.reason = requirement

@@ -46,7 +46,6 @@ from itertools import islice
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Channel, Lost
-from amqpspec.model.broker.dead_letter_headers import is_first_here
 from amqpspec.model.broker.dispatch import priority, service_is_unknown
 from amqpspec.model.broker.internal_events import DeliveryLimitExcess, MessageLoss
 from amqpspec.model.broker.queues import Arrival, Consumer, Message, Queue
@@ -184,7 +183,7 @@ def expect_exceeded_limits(broker: Broker) -> None:
 def _may_exceed_limit(broker: Broker, queue: Queue, message: Message) -> bool:
     # what is recalled is given back as by basic.nack (QUORUM-002)
     failures = message.unseen + (0 if broker.dialect.quorum_nack_has_not_failed else message.recalled)
-    failures += message.tries if is_first_here(message) else message.brought[0]
+    failures += message.tries if message.is_first_here else message.brought[0]
     if not failures or message.arrival is not Arrival.RETURNING:
         return False
     limit = delivery_limit(broker, queue)

@@ -31,5 +31,4 @@ def answer(
             channel, method, arguments, *requirements, blame=blame, lane=lane, effect=effect
         )
         return
-    broker.blame(channel, "CHAN-018")
-    broker.fired("CHAN-018")
+    broker.comes_under(channel, "CHAN-018")

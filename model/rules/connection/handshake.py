@@ -38,8 +38,8 @@ Requirements:
 * CONN-007: Unknown SASL mechanism. start-ok naming a mechanism not offered leads to no connection.open-ok; nothing is
   sent within 2 s and the socket is closed after the silent-close delay. [rabbit_reader.erl:auth_mechanism_to_module;
   AMQP 0-9-1 class connection]
-* CONN-008: Unknown vhost. connection.open for a vhost that does not exist is refused with hard error 530.
-  [rabbit_reader.erl:handle_method0 connection.open]
+* CONN-008: Unknown vhost. connection.open for a vhost that does not exist is refused with hard error 530. In
+  amqp-0-9-1: refused, with whatever code. [rabbit_reader.erl:handle_method0 connection.open]
 * CONN-009: No access to vhost. connection.open by a user with no permission entry in the vhost is refused with 530.
   [rabbit_reader.erl / rabbit_access_control:check_vhost_access]
 * CONN-010: Tune values. Default connection.tune offers channel-max 2047, frame-max 131072, heartbeat 60.

@@ -217,6 +217,7 @@ def _dead_letter(
             reason=message.refused_by or next(iter(by_policies), CAUSES[reason]),
             via=sender(queue),
             deaths=deaths,
+            is_first_here=True,
             further_keys=keys[1:],
             hidden_keys=message.hidden_keys if key is None or not broker.dialect.deaths_in_headers else (),
             failures=message.failures,

@@ -82,6 +82,7 @@ def drop_excess(
         if requirement in by_policies:
             broker.fired(*by_policies[by_policies.index(requirement) + 1 :])
         requirement = "OVERFLOW-002" if given_back else requirement
+        message.had_no_room = True
         broker.note_gone(queue, message, requirement)
         broker.fired(requirement)
         dropped.append(message)

@@ -5,6 +5,8 @@ client's: `model.rules.extensions.timeout_cancels_consumer`.
 
 Requirements:
 
+* ACK-007: Double ack. Acking twice is 406. [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP
+  0-9-1 basic.ack]
 * TIMEOUT-016: Acknowledging late brings no consumer back. When all that timed out is acknowledged, together (multiple),
   one by one, or by tx.commit, the consumer of which the client was told that it is gone stays gone: nothing is
   delivered under its tag. Only a broker that announces accept_consumer_cancel_ok may serve it again, when everything is
@@ -82,9 +84,8 @@ def _settle_late(broker: Broker, channel: Channel, tag: int, ruling: Ruling) -> 
     Its consumer is gone, and stays so when all is settled (TIMEOUT-016, TIMEOUT-017, TIMEOUT-018).
     """
     entry = channel.timed_out.pop(tag)
-    channel.settled.append(tag)
-    broker.fired("TIMEOUT-019")
-    broker.blame(channel, "TIMEOUT-019")
+    channel.note_over(tag, again="ACK-007")
+    broker.comes_under(channel, "TIMEOUT-019")
     broker.touch(channel, entry.queue)
     if any(entry.message is held.message for each in broker.channels.values() for held in each.unacknowledged.values()):
         entry.message.reason = "TIMEOUT-019"  # if it comes back from who has it now

@@ -4,11 +4,6 @@ Requirements:
 
 * ACK-012: Ack after queue deletion. Acking a delivery whose queue was deleted is accepted silently; the tag is
   consumed. [rabbit_channel.erl]
-* ACK-013: reject. reject(tag,requeue) = nack without multiple, but for what counts as a failed delivery (QUORUM-002);
-  reject(false) drops or dead-letters. In amqp-0-9-1: as stated for reject; basic.nack is not part of the text.
-  [RabbitMQ guide: consumer acknowledgements and publisher confirms; AMQP 0-9-1 basic.reject]
-* ACK-014: nack multiple. nack(tag,true,requeue) applies to all outstanding <= tag; (0,true) to all. [RabbitMQ guide:
-  consumer acknowledgements and publisher confirms]
 * ACK-021: Reject on a stream. nack/reject on a stream is accepted as a credit return: nothing is requeued. In
   rabbitmq-3: broken up to 3.12: hard 540. [rabbit_stream_queue:settle]
 * QOS-004: Window slides on ack. Each ack/nack/reject(false) of a delivery frees one slot; multiple frees several; a
@@ -31,17 +26,8 @@ from collections.abc import Sequence
 
 from amqpspec.model.broker.broker import Broker
 from amqpspec.model.broker.channels import Unacknowledged
+from amqpspec.model.broker.ruling import Outcome, Ruling
 from amqpspec.model.promises.queue_types import QueueType
-from amqpspec.model.rules.basic.settlement import Settled
-
-
-def return_rejected(broker: Broker, settled: Settled) -> None:
-    """ACK-021: nack and reject are taken as a return of credit (rabbit_stream_queue:settle)."""
-    for _, entry in settled:
-        if is_of_stream(entry):
-            broker.fired("ACK-021")
-            if entry.consumer is not None:
-                entry.consumer.reason = "ACK-021"
 
 
 def is_of_stream(entry: Unacknowledged) -> bool:
@@ -49,15 +35,20 @@ def is_of_stream(entry: Unacknowledged) -> bool:
     return entry.queue.type is QueueType.STREAM and not entry.queue.deleted
 
 
-def return_credit(broker: Broker, entries: Sequence[Unacknowledged], requirement: str) -> None:
-    """STREAM-006: each settled delivery lets its consumer be handed one more, however it is settled."""
-    by_recovery = requirement.startswith("RECOVER")
+def return_credit(broker: Broker, entries: Sequence[Unacknowledged], ruling: Ruling, requirement: str) -> None:
+    """STREAM-006: each settled delivery lets its consumer be handed one more, however it is settled. ACK-021: so does
+    one that is rejected (rabbit_stream_queue:settle).
+    """
     returned = Counter(entry.consumer for entry in entries if is_of_stream(entry) and entry.consumer is not None)
     for consumer, credit in returned.items():
-        if by_recovery:
+        if requirement.startswith("RECOVER"):
+            consumer.reason = "STREAM-007"
             broker.fired("STREAM-007")
-        if requirement not in ("ACK-013", "ACK-014"):
-            consumer.reason = "STREAM-007" if by_recovery else "STREAM-006"
+        elif ruling.outcome is Outcome.ACKNOWLEDGED:
+            consumer.reason = "STREAM-006"
+        else:
+            consumer.reason = "ACK-021"
+            broker.fired(*("ACK-021",) * credit)
         queue = consumer.queue
         was_full = 0 < consumer.prefetch <= consumer.outstanding + credit
         if was_full and consumer.next_offset < len(queue.log) and consumer in queue.consumers:

@@ -50,7 +50,7 @@ def close_channel(broker: Broker, channel: Channel) -> None:
     assert found is not None
     tag, entry = found
     requirements = [*_special(broker, channel, entry), "TIMEOUT-001", "TIMEOUT-002"]
-    if tag > 1 and len(channel.settled):
+    if tag > 1 and channel.over:
         requirements.append("TIMEOUT-003")
     returning = [each for each in channel.unacknowledged.values() if each.queue.type is not QueueType.STREAM]
     if returning:

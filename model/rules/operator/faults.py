@@ -173,12 +173,12 @@ def _note_unfinished(broker: Broker, channel: Channel) -> None:
     """What the client had not completed is nothing, and is to blame if it turns up."""
     if channel.assembly is not None:
         broker.fired(HALF_CONTENT)
-        broker.bookkeeping.published.append((b"".join(channel.assembly.pieces), HALF_CONTENT))
+        broker.bookkeeping.note_published(HALF_CONTENT, b"".join(channel.assembly.pieces))
     transaction = channel.transaction
     if transaction is not None and (transaction.publications or transaction.rulings):
         broker.fired(COMMITTED)
         bodies = [publication.pattern.content.body for publication in transaction.publications]
-        broker.bookkeeping.published.extend((body, COMMITTED) for body in bodies)
+        broker.bookkeeping.note_published(COMMITTED, *bodies)
         channel.transaction = None
 
 
@@ -246,7 +246,7 @@ def _keep_messages(broker: Broker, queue: Queue, life: _Life) -> None:
         return
     if any(not each.message.refused_by for each in queue.gone):
         broker.fired(SETTLED)
-    if queue.type is QueueType.CLASSIC and life.is_killed:
+    if queue.type is QueueType.CLASSIC and life.is_killed and not broker.is_punctual:
         _take_back_settled(queue)
     queue.gone = tuple([replace(each, requirement=SETTLED) for each in queue.gone])
     for message in list(queue.messages):
@@ -310,7 +310,7 @@ def _take_back_settled(queue: Queue) -> None:
         message = gone.message
         was_there = message.position >= 0 and not message.refused_by
         if was_there and message.position not in present and _is_kept(queue, message):
-            back = replace(message, redelivered=True, may_be_absent=True, reason=SETTLED)
+            back = replace(message, redelivered=True, is_first_here=False, may_be_absent=True, reason=SETTLED)
             put_back_in_place(queue, back)
             queue.gone = tuple([each for each in queue.gone if each is not gone])
 
@@ -342,7 +342,7 @@ def _leave_open(broker: Broker, queue: Queue) -> None:
 def _decide(broker: Broker) -> None:
     """A broker that judges no other one keeps all that it may, and delivers nothing again that was settled."""
     for queue in broker.queues.values():
-        for message in [each for each in queue.messages if each.reason == SETTLED or not _is_kept(queue, each)]:
+        for message in [each for each in queue.messages if not _is_kept(queue, each)]:
             _lose(broker, queue, message)
         for message in queue.messages:
             message.redelivered |= message.may_be_flagged

@@ -22,7 +22,7 @@ from amqpspec.model.broker.copying import copy_broker
 from amqpspec.model.judging import explanation
 from amqpspec.model.outputs import confirms, deliveries, observation, permitted
 from amqpspec.model.rules import inputs
-from amqpspec.model.rules.basic import publish, requeue
+from amqpspec.model.rules.basic import publish, requeue, settlement
 from amqpspec.targets.embedded.served_broker import ServedBroker
 from tests.conformance.explore.small_worlds import (
     CANCELLED,
@@ -316,6 +316,19 @@ def _forgetful(patch: Patch) -> None:
         return new
 
     patch.setattr(explanation, "copy_broker", forgetful)
+
+
+@planted("what is given back is marked by what came to its queue last", GIVEN_BACK, "blameless")
+def _by_blame(patch: Patch) -> None:
+    right = requeue.give_back
+
+    def give_back(broker: Broker, queue: Any, messages: Any, *rest: Any, **named: Any) -> None:
+        was_published = queue.reason == "PUBLISH-002"
+        right(broker, queue, messages, *rest, **named)
+        for message in messages:
+            message.redelivered = was_published
+
+    patch.setattr(settlement, "give_back", give_back)
 
 
 @planted("the judge goes by another dialect", LETTERS, "judged")

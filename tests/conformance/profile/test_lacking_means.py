@@ -94,6 +94,28 @@ def test_a_broker_that_refuses_passive_declares_lacks_what_they_are_asked_for(
     assert not any(found.failure.requirement.startswith("PUBLISH") for found in result.failures)
 
 
+def test_a_broker_that_has_next_to_nothing_lacks_all_three() -> None:
+    """No passive declares, no basic.get, no consumers without acknowledgement; each error ends the connection, and
+    names no method.
+    """
+    chapter = Chapter()
+
+    @chapter.on_input("next-to-nothing", "QUEUE-001", "", "exchange.declare", "queue.declare", "basic.get",
+                      "basic.consume")  # fmt: skip
+    def _(broker: ServedBroker, event: Method, proceed: Proceed) -> None:
+        if event.arguments.get("passive") or event.arguments.get("no_ack") or event.name == "basic.get":
+            error = ProtocolError("QUEUE-001", 540, "", identifiers=(0, 0))
+            fail(broker, broker.channel(event.connection, event.channel), event, error)
+        else:
+            proceed(event)
+
+    with EmbeddedBroker(AMQP_0_9_1, fault=chapter.faults["next-to-nothing"]) as broker:
+        description = TargetDescription("embedded", "a broker", "0", AMQP_0_9_1.name)
+        target = TargetUnderTest(broker.address, description, deadline=0.5, capabilities=frozenset())
+        profile = measure(target, choices=(ROUND_TRIP, COUNTS, GET), extensions=(), ways=False)
+    assert profile.settled == {ROUND_TRIP: "missing", COUNTS: "untold", GET: "unknown"}
+
+
 def test_a_message_that_is_lost_is_no_count_that_is_untold() -> None:
     chapter = Chapter()
 

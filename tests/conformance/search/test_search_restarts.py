@@ -37,6 +37,16 @@ def test_most_sequences_break_the_broker_and_leave_it_whole() -> None:
     assert not any(is_left_broken(commands) for commands in made())
 
 
+def test_networks_of_connections_fail_and_are_healed() -> None:
+    faults = [[each for each in commands if each.method.startswith("network.")] for commands in made()]
+    for name in ("network.cut", "network.slow"):
+        assert sum(any(each.method == name for each in own) for own in faults) > len(faults) / 20, name
+    for own in faults:
+        assert all(each.method == "network.heal" for each in own[1::2])
+        concerned = [each.arguments["connection"] for each in own]
+        assert concerned[::2] == concerned[1::2]
+
+
 def test_messages_are_persistent() -> None:
     published = [each for commands in made() for each in commands if each.method == "basic.publish"]
     modes = [each.content.properties.get("delivery_mode") for each in published if each.content is not None]

@@ -9,6 +9,8 @@ import pytest
 from amqpspec.conformance.soak.findings import CLOSED, Finding, What
 from amqpspec.conformance.soak.judging import SoakJudgement
 from amqpspec.conformance.soak.known import KNOWN, Known, known_finding
+from amqpspec.conformance.soak.schedule import Kind
+from amqpspec.conformance.soak.windows import Window
 from amqpspec.conformance.verdicts.judgement import TargetDescription
 
 ROOT = Path(__file__).parents[3]
@@ -31,6 +33,26 @@ def test_settlements_that_a_close_overtakes(
     judgement = SoakJudgement(queue_types={"q": "classic", "stream": "stream"})
     finding = Finding(What.SETTLED, queue, "p1-1", 1.0, lines)
     target = TargetDescription(label, "RabbitMQ", "", dialect)
+    assert bool(known_finding(finding, judgement, target)) is is_known
+
+
+@pytest.mark.parametrize(
+    ("kind", "killed_at", "published", "is_known"),
+    [
+        (Kind.KILL, 1.5, 1.2, True),
+        (Kind.KILL, 1.5, 1.7, False),
+        (Kind.KILL, 9.0, 1.2, False),
+        (Kind.STOP, 1.5, 1.2, False),
+    ],
+)
+def test_a_quorum_queue_that_is_killed_when_it_is_new(
+    kind: Kind, killed_at: float, published: float, is_known: bool
+) -> None:
+    judgement = SoakJudgement(
+        queue_types={"q": "quorum"}, declared={"q": 1.0}, windows=[Window(kind, killed_at, 7, end=4.0)]
+    )
+    finding = Finding(What.LOST_IN_RESTART, "q", "p1-1", 9.0, published=published)
+    target = TargetDescription("docker:rabbitmq:4.3", "RabbitMQ", "", "rabbitmq-4.3")
     assert bool(known_finding(finding, judgement, target)) is is_known
 
 

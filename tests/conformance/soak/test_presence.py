@@ -54,7 +54,8 @@ def test_a_node_that_is_down_on_purpose_has_its_time_when_it_is_back() -> None:
 @pytest.mark.quick
 def test_another_broker_at_its_address_is_not_taken_for_it() -> None:
     presence = Presence()
-    start(presence, "rabbit@here")
-    start(presence, "rabbit@here", "b@2")
+    start(presence, "rabbit@here", "a@1")
+    start(presence, "rabbit@there", "a@2")  # so is the name of each node of a cluster that nobody has named
+    start(presence, "rabbit@here", "b@1")
     with pytest.raises(TargetUnreachable, match="another one answers at its address"):
-        start(presence, "rabbit@there")
+        start(presence, "rabbit@there", "c@1")

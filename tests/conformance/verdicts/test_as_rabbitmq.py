@@ -102,3 +102,11 @@ def test_the_code_for_a_second_open_settles_no_other_error_of_channel_zero() -> 
     settled = TraceRow(**{**rows[0], "dialect": f"{TEXT};second-open=503", "product": "MyBroker"})
     found = [each.observed for each in judge([settled, *rows[1:]]).failures]
     assert len(found) == 1 and found[0].startswith("b.0") and "method-id=40" in found[0]
+
+
+def test_numbers_that_take_in_the_unacknowledged_do_not_hide_it() -> None:
+    """Broker-J keeps a limit of the connection for each channel, as RabbitMQ does, and counts so from the beginning."""
+    judgement = judge(_recorded("broker-j-scenarios")["scenario QOS-016-connection"])
+    like = {each.identity: each.like for each in judgement.failures}
+    assert like["QOS-016|unexpected frame|basic.deliver beyond the limit"].startswith("rabbitmq-")
+    assert any(identity.endswith("with the unacknowledged") and not other for identity, other in like.items())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from amqpspec.conformance.scenarios.scenario_files import selected
@@ -80,6 +82,13 @@ def test_where_a_reply_is_due_its_own_rule_is_to_blame(
 ) -> None:
     told = blamed(Failure(requirement, shape, detail, "", "", (), ()), DIALECTS[TEXT])
     assert told is not None and told.requirement == (other or requirement)
+
+
+def test_a_delivery_without_a_number_is_no_other_order() -> None:
+    of_tag = replace(failure("CONSUME-014"), shape=Shape.WRONG_ARGUMENT, detail="basic.deliver delivery-tag")
+    other = replace(of_tag, observed="a.1 < basic.deliver consumer-tag=t delivery-tag=3 routing-key=q body=m1")
+    zero = replace(of_tag, observed="a.1 < basic.deliver consumer-tag=t routing-key=q body=m1")
+    assert (blamed(other, DIALECTS[TEXT]), blamed(zero, DIALECTS[TEXT])) == (None, zero)
 
 
 def test_the_rules_of_frames_are_in_the_text() -> None:

@@ -38,14 +38,15 @@ def state() -> tuple[Broker, dict[str, Any]]:
     content = Content({"priority": 1}, b"m")
     method = Method("a", 1, "basic.publish", {"routing_key": "q"}, True, content, 1.0)
     message = Message(content, "", "q", 3, deadline=deadline)
-    message.transit_group = 1
+    message.transit_group, message.stamp = 1, 5
     queue = Queue("q", QueueType.QUORUM, arguments={"x-single-active-consumer": True, "x-expires": 9})
     shared = Queue("p")
     first, second, third = (
         Consumer(tag, ("a", 1), each, False, 1) for tag, each in (("s", queue), ("t", shared), ("u", shared))
     )
     gone = Consumer("gone", ("a", 1), queue, False, 1)
-    queue.active.consumer, queue.active.previous = first, gone
+    queue.active.consumer, queue.active.previous, queue.active.became_by = first, gone, "SAC-003"
+    queue.active.previous_may_hold_before = message.stamp
     queue.consumers, shared.consumers = [first], [second, third]
     queue.messages, queue.log = deque([message]), [Message(content, "", "q", 1)]
     queue.unproven = {message: None}

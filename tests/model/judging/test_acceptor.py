@@ -497,7 +497,8 @@ def many_in_flight(bound: int, channels: int = 5) -> Conversation:
         talk.send(f"c.{number + 1} basic.qos 1").see(f"c.{number + 1}", "basic.qos-ok")
     talk.send("b.1 basic.publish q body=m1")
     for number in range(channels):
-        talk.send(f"c.{number + 1} basic.publish q body=x{number}", f"c.{number + 1} basic.publish q body=y{number}")
+        publish = f"c.{number + 1} basic.publish q mandatory"  # it may come back: the order is followed
+        talk.send(f"{publish} body=x{number}", f"{publish} body=y{number}")
     return talk
 
 

@@ -70,3 +70,13 @@ def test_what_may_have_ended_a_channel_is_not_known_to_be_processed() -> None:
     assert questions.unprocessed() == [("a", 1)]
     talk.send("a.1 basic.qos 0").see("a.1", "basic.qos-ok")
     assert questions.unprocessed() == []
+
+
+def test_a_cancel_that_races_a_deletion_is_not_known_to_be_processed() -> None:
+    """Where the deletion comes first the broker cancels as well, and nothing but c.1 itself shows which it was."""
+    talk = Conversation().send("a.1 queue.declare q")
+    talk.see("a.1", "queue.declare-ok", queue="q", message_count=0, consumer_count=0).rest()
+    talk.send("c.1 basic.consume q tag=t").see("c.1", "basic.consume-ok", consumer_tag="t").rest()
+    talk.send("c.1 basic.cancel t nowait &", "a.1 queue.delete q")
+    talk.see("a.1", "queue.delete-ok", message_count=0)
+    assert AcceptorQuestions(talk.acceptor).unprocessed() == [("c", 1)]

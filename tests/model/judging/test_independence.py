@@ -92,7 +92,7 @@ def test_what_may_be_refused_may_bring_back_what_its_channel_holds() -> None:
 
 def in_flight(count: int = 6, more: str = "") -> Conversation:
     """Publishes that the broker need not have processed, to a queue with one consumer, and another input."""
-    publishes = [f"b.1 basic.publish q body=m{number} &" for number in range(count)]
+    publishes = [f"b.1 basic.publish q mandatory body=m{number} &" for number in range(count)]
     return consuming(prefetch=0).send(*publishes, *([f"{more} &"] if more else []))
 
 

@@ -17,10 +17,10 @@ from amqpspec.model.protocol.field_types import Int64
 from amqpspec.model.protocol.methods import Content
 
 
-def letter(*, tries: int, failures: int = 0, reason: str = "DLX-001") -> Message:
+def letter(*, tries: int, failures: int = 0, is_first_here: bool = True) -> Message:
     return Message(
         Content({}, b"m"), "", "d", 0, deaths=({"reason": "rejected", "count": 1},), tries=tries, failures=failures,
-        reason=reason,
+        is_first_here=is_first_here,
     )  # fmt: skip
 
 
@@ -32,7 +32,7 @@ def queue(request: pytest.FixtureRequest) -> Queue:
 def test_only_what_was_handed_out_before_may_come_as_a_redelivery(queue: Queue) -> None:
     assert may_be_redelivered(queue, letter(tries=1)) is (queue.type is not QueueType.STREAM)
     assert not may_be_redelivered(queue, letter(tries=0))
-    assert not may_be_redelivered(queue, letter(tries=1, reason="ACK-010")), "it came back to this queue"
+    assert not may_be_redelivered(queue, letter(tries=1, is_first_here=False)), "it came back to this queue"
 
 
 def test_only_quorum_queues_tell_counts(queue: Queue) -> None:
@@ -50,7 +50,7 @@ def test_it_may_have_brought_any_number_along_and_the_dialects_is_tried_first() 
 def test_what_its_first_delivery_told_may_go_on_counting_or_not() -> None:
     message = letter(tries=2)
     note_brought(message, (2, 0, 0), {"headers": {"x-acquired-count": Int64(1)}}, is_first=True)
-    message.reason, message.failures, message.delivery_count, message.acquired_count = "ACK-010", 2, 1, 1
+    message.is_first_here, message.failures, message.delivery_count, message.acquired_count = False, 2, 1, 1
     found = possible_counts(message)
     assert set(found) == {(2, 1, 1), (2, 3, 1), (2, 1, 2), (2, 3, 2)}
     note_brought(message, found[0], {}, is_first=False)

@@ -183,3 +183,15 @@ def test_a_requirement_counts_where_it_made_a_difference(lines: list[str], count
     for line in lines:
         plan.carry_out(parse_command(line))
     assert {each for each in plan.broker.bookkeeping.exercised if each.startswith("POLICY")} == counted
+
+
+@EVERYWHERE
+def test_a_dead_letter_by_a_policy_is_one_that_nobody_was_handed(dialect: str) -> None:
+    """As one by an argument of its queue: so it is free what it brings along (DLX-010)."""
+    said = 'dead-letter-exchange="" dead-letter-routing-key=d'
+    broker = after(
+        dialect, queue(), queue(name="d"), policy(said), *publish("m"), "a.1 basic.get q", "a.1 basic.reject 1"
+    )
+    (letter,) = broker.queues["d"].messages
+    assert letter.deaths
+    assert letter.is_first_here
