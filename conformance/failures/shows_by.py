@@ -48,7 +48,7 @@ class Line:
             if "=" in word or not groups:
                 groups.append([])
             groups[-1].append(word)
-        parts = [self.words[0], *map(_printed, sorted(groups, key=_order))]
+        parts = [_escaped(self.words[0]), *map(_printed, sorted(groups, key=_order))]
         escaped = ".*".join(f"{part}\\b" if part[-1].isalnum() else part for part in parts)
         return f"{self.on}{' ' if self.on else ''}<{escaped}"
 
@@ -58,8 +58,12 @@ def _order(group: Sequence[str]) -> tuple[int, str]:
     return 2 if name == "body" else int(not name or name in PROPERTIES), name
 
 
+def _escaped(word: str) -> str:
+    return re.sub(r"([()\[\]{}*+?|^$\\])", r"\\\1", word)
+
+
 def _printed(group: Sequence[str]) -> str:
-    words = [re.sub(r"([()\[\]{}*+?|^$\\])", r"\\\1", word) for word in group]
+    words = [_escaped(word) for word in group]
     if group[0].startswith(("body=", "headers=")):
         return " ".join(words)
     return ".*".join(words if "=" not in group[0] else (word.replace("'", "") for word in words))

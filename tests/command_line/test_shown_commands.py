@@ -41,7 +41,7 @@ ENDLESS = ("record", "serve")
 IN_PLACE = (
     (r"amqp://\S+", "URL"), (r"\bdocker:amqpspec/\S+", "embedded"), (r"\bdocker:rabbitmq:4\.0", "embedded"),
     (r"\bdocker:rabbitmq:4\.3", "embedded:multiple-zero-ignored"), (r"TARGET…?", "embedded"), (r"\bSTORE\b", "store"),
-    (r"s3://BUCKET/amqpspec", "store"),
+    (r"s3://BUCKET/amqpspec|hdfs://SERVICE/stores/amqpspec", "store"),
     (r"\bINCOMING\b", "incoming"), (r"\bDIR\b", "judged"),
     (r"sequence store NAME --run RUN", "sequence store 'scenario ACK-003 classic' --run one"),
     (r"\bNAME\b", "one"), (r" \[--spark MASTER\]", ""),
