@@ -227,21 +227,20 @@ def broker_steps(position: Position) -> Iterator[tuple[Step, Position]]:
         further = position.fork()
         further.explanation.process_pending(index)
         yield Step("internal", f"({event})"), further
-    further: Position | None = None
+    tried: Position | None = None
     for event in formable(position):
-        if further is None:
-            further = position.fork()
-            further.explanation.note_observation(position.now)
-        if further.explanation.is_at_no_time(event):
+        if tried is None:
+            tried = position.fork()
+            tried.explanation.note_observation(position.now)
+        if tried.explanation.is_at_no_time(event):
             continue
-        if wrong := send(further, event):
-            if not all(each.fatal for each in wrong):
-                further = None
-            else:
-                further.broker.bookkeeping.exercised.clear()  # it is as it was else (`observe`): the next one is tried
+        wrong = send(tried, event)
+        if wrong and all(each.fatal for each in wrong):
+            tried.broker.bookkeeping.exercised.clear()  # it is as it was else (`observe`), and serves for the next one
             continue
-        yield Step("output", str(event), (event,)), further
-        further = None
+        if not wrong:
+            yield Step("output", str(event), (event,)), tried
+        tried = None
 
 
 def _is_not_waited_for(position: Position) -> bool:
