@@ -234,13 +234,12 @@ def broker_steps(position: Position) -> Iterator[tuple[Step, Position]]:
             tried.explanation.note_observation(position.now)
         if tried.explanation.is_at_no_time(event):
             continue
-        if wrong := send(tried, event):
-            if not all(each.fatal for each in wrong):
-                tried = None
-            else:
-                tried.broker.bookkeeping.exercised.clear()  # it is as it was else (`observe`): the next one is tried
+        wrong = send(tried, event)
+        if wrong and all(each.fatal for each in wrong):
+            tried.broker.bookkeeping.exercised.clear()  # it is as it was else (`observe`), and serves for the next one
             continue
-        yield Step("output", str(event), (event,)), tried
+        if not wrong:
+            yield Step("output", str(event), (event,)), tried
         tried = None
 
 
