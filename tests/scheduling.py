@@ -74,6 +74,8 @@ class Scheduling:
     def pytest_configure(self, config: pytest.Config) -> None:
         # whoever ends a process in good order wants its brokers gone as well
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        # a shell has what it starts in the background ignore this one, and so would all that tests start and interrupt
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         shared = getattr(config, "workerinput", {}).get("shared")
         config.stash[_shared_key] = Path(shared or tempfile.mkdtemp(prefix="amqpspec-tests-"))
 

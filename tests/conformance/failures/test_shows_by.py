@@ -11,6 +11,7 @@ from amqpspec.conformance.language.command_file import parse_command_file
 
 (FILE,) = parse_command_file("a.1 queue.declare q\nb.1 basic.publish q body=m2\na.1 basic.get q\n", "title")
 DELIVERED = "a.1 <Basic.Deliver(['consumer_tag=t', 'delivery_tag=1', 'redelivered=True'])> <BasicProperties> body=b'm2'"
+END = "b.0 <(end of the TCP connection: StreamLostError: ('Transport indicated EOF',)"
 GOT = "b.1 <Basic.GetOk(['delivery_tag=10'])> <BasicProperties([\"headers={'text': 'v', 'n': 1}\"])> body=b'm1'"
 
 
@@ -37,10 +38,12 @@ def is_seen(came: list[str], *signs: str) -> bool:
         (("no < Basic.Deliver",), False),  # on any channel
         (("a.1 < Basic.Deliver redelivered=True", "body=b'm2'"), True),  # one line
         (("> b.1 basic.publish q body=m2", "a.1 < Basic.Deliver"), True),
+        (("b.0 < (end of the TCP connection:",), True),
+        (("a.0 < (end of the TCP connection:",), False),
     ],
 )
 def test_what_is_seen(signs: tuple[str, ...], seen: bool) -> None:
-    assert is_seen([DELIVERED, GOT], *signs) is seen
+    assert is_seen([DELIVERED, GOT, END], *signs) is seen
 
 
 def test_what_comes_before_a_command_that_is_named_does_not_count() -> None:
