@@ -71,6 +71,8 @@ _TABLE = (
     # more is purged than is ready: what a client holds, and cannot give back any more
     _Row(Severity.LOST, "QUEUE-024", Shape.WRONG_ARGUMENT, r"queue\.purge-ok message-count"),
     # ---- a connection or channel ends
+    # what is durable is gone after a restart, with what was in it
+    _Row(Severity.LOST, "DURABLE-", Shape.UNEXPECTED, r"channel\.close( .+)?"),
     # it was to end: only how it does is wrong
     _Row(Severity.WRONG_CODE, _ANY, Shape.UNEXPECTED, rf"{_END} in place of {_END}"),
     _Row(Severity.WRONG_CODE, _ANY, Shape.UNEXPECTED, r"(channel\.close|basic\.return) in place of connection\.close"),

@@ -12,8 +12,8 @@ ALL = text_with(EXTENSIONS)
 #: Why, and how many scenarios (one for each type of queue).
 NOT_ASKED = {
     "of RabbitMQ's own requirements": 303,
-    "needs x-queue-type=quorum": 227,
-    "for some dialects": 165,
+    "needs x-queue-type=quorum": 228,
+    "for some dialects": 163,
     "what clients hold does not count towards the limit": 8,
     "only the octets of bodies count": 7,
     "a queue may have a time of 0": 6,

@@ -30,6 +30,8 @@ TABLE = {
     "CONFIRM-013|unexpected frame|basic.ack of a message that a queue refused": Severity.LOST,
     "CONFIRM-019|unexpected frame|basic.ack of a publish that is not open": Severity.LOST,
     "TX-008|unexpected frame|tx.commit-ok": Severity.LOST,
+    # a durable queue is gone, with what was in it
+    "DURABLE-001|unexpected frame|channel.close in place of queue.declare-ok": Severity.LOST,
     # what was given back, rejected or held is gone
     "ACK-013|missing frame|basic.deliver": Severity.LOST,
     "CHAN-016|missing frame|basic.deliver": Severity.LOST,
