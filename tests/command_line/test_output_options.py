@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -68,15 +69,13 @@ def test_a_pipe_with_a_reader_gets_all_of_it(line: str, here: Path) -> None:
     found: list[bytes] = []
 
     def read() -> None:
+        select.select([reading], [], [])  # until there was a writer, a read says that there is none any more
         with os.fdopen(reading, "rb") as file:
             found.append(file.read())
 
     thread = threading.Thread(target=read, daemon=True)
-    begin = threading.Timer(0.2, thread.start)  # until there is a writer, a read says that there is none any more
-    begin.daemon = True
-    begin.start()
+    thread.start()
     assert main(line.format("fifo").split()) == OPTIONS[line]
-    begin.join()
     thread.join(patience(30))
     assert (here / "fifo").is_fifo() and found and found[0]
 
