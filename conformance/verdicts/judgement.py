@@ -332,7 +332,7 @@ class RunResult:
         something is wrong with that file or, at the end, with the broker as a whole, else 4 if nothing was carried out,
         if a requirement could not be decided, or more sequences than `leaves_decided` allows, or if an error of this
         suite cost more than a sequence, else 0. What is undecided by an accepted failure, such as a crash, is accepted
-        with it. What is only arguable (`model.promises.strength`) is
+        with it, and so is what an accepted failure cut short. What is only arguable (`model.promises.strength`) is
         reported, and fails no run.
         """
         if self.lost is not None:
@@ -344,7 +344,7 @@ class RunResult:
         accepted = {None if found.known is None else found.failure.identity for found in self.failures} - {None}
         open = sum(many for identity, many in self._undecided_of.items() if identity not in accepted)
         undecided = any(
-            each.verdict is Verdict.INCONCLUSIVE and failure_behind(each.reason) not in accepted
+            each.verdict is Verdict.INCONCLUSIVE and accepted.isdisjoint((each.reason, failure_behind(each.reason)))
             for each in self.requirements
         )
         return 4 if undecided or not leaves_decided(open, self.sequences) else 0

@@ -44,5 +44,11 @@ def test_what_an_accepted_crash_hides_is_accepted(known: str | None, reason: str
     assert lost(known, reason).exit_code == code
 
 
+@pytest.mark.parametrize(("by", "code"), [(CRASH.identity, 0), ("PUBLISH-007|missing frame|basic.return", 4)])
+def test_what_an_accepted_failure_cut_short_is_accepted(by: str, code: int) -> None:
+    """Such a sequence has failed: it is not among those that are undecided."""
+    assert replace(lost("we live with it", by), undecided=()).exit_code == code
+
+
 def test_a_lost_target_is_never_accepted() -> None:
     assert replace(lost("we live with it", lost_by(CRASH.identity)), lost="no answer").exit_code == 3
