@@ -155,7 +155,8 @@ BOUNDS = {
 @cache
 def shares() -> dict[str, float]:
     """Share by question, and under "different" the share of sequences that are unlike all others."""
-    made = sequences(9) + sequences(12) + sequences(13)
+    # of what is rare half as many say little of how often it is: each change of what the search draws throws the dice anew
+    made = tuple(each for seed in (9, *range(12, 17)) for each in sequences(seed))
     counted = {"different": len({tuple(map(str, commands)) for commands in made}) / len(made)}
     counted |= _shares_of(made, QUESTIONS, "rabbitmq-4.3")
     limited = sequences(9, "rabbitmq-4.0") + sequences(12, "rabbitmq-4.0") + sequences(13, "rabbitmq-4.0")
