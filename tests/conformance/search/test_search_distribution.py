@@ -155,7 +155,7 @@ BOUNDS = {
 @cache
 def shares() -> dict[str, float]:
     """Share by question, and under "different" the share of sequences that are unlike all others."""
-    # of what is rare half as many say little of how often it is: each change of what the search draws throws the dice anew
+    # of what is rare, fewer say little: each change of what the search draws throws the dice anew
     made = tuple(each for seed in (9, *range(12, 17)) for each in sequences(seed))
     counted = {"different": len({tuple(map(str, commands)) for commands in made}) / len(made)}
     counted |= _shares_of(made, QUESTIONS, "rabbitmq-4.3")
