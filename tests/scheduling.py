@@ -26,7 +26,7 @@ from docker.errors import DockerException
 from tests.tiers import folder_of, is_quick
 
 #: Folders whose tests take seconds each.
-SINGLY = ("benchmarks", "end_to_end", "packaging")
+SINGLY = ("benchmarks", "conformance/soak", "end_to_end", "packaging")
 
 #: Groups that take longest: they begin first, in this order. Spark's has work all the time, a broker's mostly waits.
 LONGEST = ("spark", "rabbitmq_4_3", "garagemq")

@@ -111,7 +111,10 @@ def test_the_program_of_the_page_is_valid(page: Path) -> None:
 def test_a_broker_that_is_not_made_of_this_project_is_started_by_a_command(page: Path, garagemq: DockerBroker) -> None:
     """A process in the foreground that ends on SIGTERM: here the client of Docker, with a broker of Debian in it."""
     name = f"amqpspec-in-house-{secrets.token_hex(4)}"
-    start = ["docker", "run", "--rm", "--name", name, "--publish", "127.0.0.1:{port}:5672", garagemq.image]
+    # a broker that hangs does not mind SIGTERM, as the first process of a container: a shell before it does
+    served = "trap exit TERM; garagemq --config /etc/garagemq/config.yaml & wait"
+    run = ["docker", "run", "--rm", "--name", name, "--publish", "127.0.0.1:{port}:5672"]
+    start = [*run, garagemq.image, "sh", "-c", served]
     content = f'address = "amqp://guest:guest@127.0.0.1:{{port}}/"\nstart = {json.dumps(start)}\n'
     (page / "own.toml").write_text(content, encoding="utf-8")
     assert main(["run", "own.toml", "--only", "GET-001", "--sequences", "0"]) == 1
