@@ -18,6 +18,8 @@ _PREFETCH = 200
 #: Seconds without a delivery until a stream is given one more last message: right after a start it may lose one
 #: (docs/findings.md, DURABLE-004).
 _MARK_AGAIN = 1.0
+#: How often at the most: a broker may alter messages, so that none is known for the last one.
+_MOST_MARKERS = 8
 #: How many times the patience a queue has to get emptier.
 _GIVES_UP = 3
 #: How often it asks once more for the number of consumers when it has left, and seconds in between.
@@ -106,8 +108,9 @@ class Drainer(Consumer):
         if self.queue.type is QueueType.STREAM:
             if idle > self._patience:
                 self.finish()
-            elif self.waits_since is None and min(idle, now - self._marked_at) > _MARK_AGAIN:
-                self._mark()
+            elif self.waits_since is None and self._markers < _MOST_MARKERS:
+                if min(idle, now - self._marked_at) > _MARK_AGAIN:
+                    self._mark()
         elif now >= self._next_question:
             self._next_question, self._questions = inf, self._questions - 1
             self._ask_for_numbers()
