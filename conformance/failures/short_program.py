@@ -11,6 +11,7 @@ import keyword
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from amqpspec.conformance.failures import by_hand
@@ -31,6 +32,11 @@ _START = """\
 sys.excepthook = lambda *error: (sys.__excepthook__(*error), os._exit(2))  # exit code 2: it cannot be told
 threading.Timer({limit}, os._exit, [2]).start()  # nor if a call is never answered
 """
+#: Names that programs use themselves.
+_TAKEN = frozenset({
+    *_MODULES, *_CLASSES, "pika", "URL", "P", "n", "own", "each", "came", "note", "come", "pause", "send", "wait",
+    "post", "leave", "connect", "cleaner", "seen", "known", "code", "codes", "closed", "before",
+})  # fmt: skip
 _MOST_IN_A_LOOP = 3
 
 
@@ -56,6 +62,7 @@ def written(head: str, parts: Parts, shown: ShownBy) -> str:
     nodes = sorted({node_of(each.connection) or 1 for each in shown.commands})
     if nodes != [1]:
         start = "".join(f"URL{n} = pika.URLParameters(sys.argv[{n}])\n" for n in nodes)
+        start += f"URL = URL{nodes[0]}  # to delete what it made\n" if parts.clean_up else ""
     start += _START.format(limit=limit)
     start += _names(parts.names, parts.definitions + body)
     start += "came = []\n"
@@ -77,12 +84,13 @@ def _names(names: dict[str, str], body: str) -> str:
 
 
 def names_of(texts: Sequence[str], taken: Sequence[str]) -> dict[str, str]:
-    """Variables for names on the broker."""
+    """A variable for each of these names on the broker."""
     names: dict[str, str] = {}
     for text in texts:
         name = re.sub(r"\W", "_", text)
-        if not name.isidentifier() or keyword.iskeyword(name) or name in (*taken, "P", "came", "note", "come", "pause"):
-            name = f"name_{len(names)}"
+        used = {*taken, *_TAKEN, *names.values()}
+        if not name.isidentifier() or keyword.iskeyword(name) or name in used:
+            name = next(each for n in count(len(names)) if (each := f"name_{n}") not in used)
         names[text] = name
     return names
 
@@ -205,18 +213,34 @@ def _run(lines: Sequence[str], place: int) -> tuple[int, str]:
     if end - place < 2 or not (different := _differing(lines[place], lines[place + 1])):
         return end, lines[place]
     line = lines[place]
-    for found in reversed(different):
-        token_start = found.start()
-        quoted = next((t for t in _NUMBERS.finditer(line) if t.start() <= token_start < t.end()), None)
-        assert quoted is not None
-        line = line[: quoted.start()] + _with_n(quoted[0], found[0]) + line[quoted.end() :]
+    inside = {
+        token: [found.start() - token.start() for found in different if token.start() <= found.start() < token.end()]
+        for token in _NUMBERS.finditer(line)
+    }
+    if sum(map(len, inside.values())) != len(different):
+        return place + 1, line  # a number within a name of Python's
+    for token, places in reversed(inside.items()):
+        if places:
+            line = line[: token.start()] + _with_n(token[0], places) + line[token.end() :]
     return end, line
 
 
-def _with_n(token: str, number: str) -> str:
-    if token.startswith('b"'):
-        return f'f"{token[2:-1].replace(number, "{n}", 1)}".encode()'
-    return f'f{token.replace(number, "{n}", 1)}' if token.startswith('"') else "n"
+def _with_n(token: str, places: Sequence[int]) -> str:
+    """The number, or the text with `n` for the numbers at these places."""
+    if token.isdigit():
+        return "n"
+    text, end = "", 0
+    for place in places:
+        number = re.match(r"\d+", token[place:])
+        assert number is not None
+        text += _braced(token[end:place]) + "{n}"
+        end = place + len(number[0])
+    text += _braced(token[end:])
+    return f"f{text[1:]}.encode()" if token.startswith("b") else f"f{text}"
+
+
+def _braced(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _differing(one: str, other: str) -> list[re.Match[str]]:
@@ -229,5 +253,8 @@ def _is_next(first: str, line: str, steps: int) -> bool:
     if re.sub(r"\d+", "#", first) != re.sub(r"\d+", "#", line) or first[-1:] == ":" or first.startswith(" "):
         return False
     pairs = zip(re.findall(r"\d+", first), re.findall(r"\d+", line), strict=True)
-    different = [(int(one), int(other)) for one, other in pairs if one != other]
+    unequal = [(one, other) for one, other in pairs if one != other]
+    different = [(int(one), int(other)) for one, other in unequal]
+    if any(one[0] == "0" and len(one) > 1 for one, _ in unequal):
+        return False
     return all(other == one + steps and one == different[0][0] for one, other in different)

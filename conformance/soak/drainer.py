@@ -108,9 +108,11 @@ class Drainer(Consumer):
         if self.queue.type is QueueType.STREAM:
             if idle > self._patience:
                 self.finish()
-            elif self.waits_since is None and self._markers < _MOST_MARKERS:
-                if min(idle, now - self._marked_at) > _MARK_AGAIN:
-                    self._mark()
+            elif (
+                self.waits_since is None and self._markers < _MOST_MARKERS
+                and min(idle, now - self._marked_at) > _MARK_AGAIN
+            ):  # fmt: skip
+                self._mark()
         elif now >= self._next_question:
             self._next_question, self._questions = inf, self._questions - 1
             self._ask_for_numbers()
