@@ -84,5 +84,5 @@ class Tiers:
         listed = ", ".join(f"{area} {count:,}" for area, count in sorted(areas.items()))
         terminalreporter.line(f"{sum(areas.values()):,} tests have NOT been run: {listed}.")
         terminalreporter.line(
-            "`python -m tests --all` runs them too: about 20 minutes on two processors; it needs Docker and Java 17."
+            "`python -m tests --all` runs them too: about 35 minutes on two processors; it needs Docker and Java 17."
         )
